@@ -1,0 +1,54 @@
+"""What an acquisition is: a score inside one model's space, and a way to compare models.
+
+For every rule here the best point inside a model does not depend on the other models, so the search runs model by
+model (``within``) and only the winners are compared (``across``): Chai et al. 2019, eqs. 16-17.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from jax import Array
+
+from modelodds.surrogate.gp import GP, Spec
+
+
+class View(NamedTuple):
+    """One model as an acquisition sees it; a pytree."""
+
+    gp: GP
+    x: Array  # (S, d) nodes, drawn in proportion to the integrand
+    weight: Array  # (S,) their weights, summing to one
+    noise: Array  # () variance of the next observation
+    box: Array  # (d,) 1 where the prior of x is uniform, 0 where it is standard normal
+
+
+class Aux(NamedTuple):
+    """What ``prepare`` computes once per model."""
+
+    variance: Array  # () variance of the log-evidence
+    projection: tuple[Array, ...]  # whatever ``within`` needs
+
+
+class Rivals(NamedTuple):
+    """All models' evidences, as ``across`` sees them; natural logs, prior model probabilities included."""
+
+    mean: np.ndarray  # (k,)
+    variance: np.ndarray  # (k,) of the log-evidence, as the surrogate has it
+    offset: np.ndarray  # (k,) best log-likelihood of each model: what its surrogate's zero stands for
+
+
+class Acquisition(ABC):
+    """One rule for choosing the next evaluation."""
+
+    @abstractmethod
+    def prepare(self, spec: Spec, view: View) -> Aux:
+        """Computed once per model before the search (JAX)."""
+
+    @abstractmethod
+    def within(self, spec: Spec, view: View, aux: Aux, x: Array) -> Array:
+        """Scores (m,) of points ``x`` (m, d) of one model; larger is better (JAX, differentiable)."""
+
+    @abstractmethod
+    def across(self, best: np.ndarray, rivals: Rivals) -> np.ndarray:
+        """Values (k,) by which the models' best points, of scores ``best`` (k,), are compared."""

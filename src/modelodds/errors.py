@@ -1,0 +1,33 @@
+"""Every error the library raises on purpose: one root, each child also the builtin it refines."""
+
+
+class ModelOddsError(Exception):
+    """Root of the library's errors."""
+
+
+class PriorError(ModelOddsError, ValueError):
+    """A prior that is improper, discrete, mis-shaped or otherwise unusable."""
+
+
+class ModelError(ModelOddsError, ValueError):
+    """A model, or a list of models, that cannot be compared."""
+
+
+class OptionError(ModelOddsError, ValueError):
+    """An unknown or impossible option."""
+
+
+class BudgetError(ModelOddsError, ValueError):
+    """A budget too small for what was asked."""
+
+
+class QueryError(ModelOddsError, KeyError):
+    """A query that is not known, or no longer open."""
+
+    def __str__(self) -> str:
+        # KeyError prints the repr of its argument, quotes and all; a sentence should read as one.
+        return Exception.__str__(self)
+
+
+class ResultError(ModelOddsError, ValueError):
+    """A result, or a file holding one, that cannot be read."""

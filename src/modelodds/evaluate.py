@@ -1,0 +1,104 @@
+"""Runs the user's function once, and turns whatever comes of it into an Outcome."""
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelodds.model import Model
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one evaluation gave.
+
+    Parameters
+    ----------
+    status
+        "ok", or "failed" when there is no usable value.
+    value
+        The log-likelihood, which may be -inf; NaN when failed.
+    standard_error
+        Of the value, when the likelihood is noisy.
+    reason
+        Why it failed.
+    seconds
+        Time spent in the user's function.
+    """
+
+    status: Literal["ok", "failed"]
+    value: float = np.nan
+    standard_error: float = 0.0
+    reason: str = ""
+    seconds: float = 0.0
+
+
+class _Unusable(Exception):
+    """A returned object that is not a log-likelihood; the message says why."""
+
+
+def evaluate(model: Model, theta: ArrayLike) -> Outcome:
+    """Log-likelihood of ``model`` at ``theta``, shape (p,); a failure is an outcome, never an exception."""
+    start = time.perf_counter()
+    try:
+        point = np.array(theta, dtype=float)  # a copy: the user's function may write into it
+        with np.errstate(all="ignore"):  # log(0) and overflow show in the value; as warnings they could raise
+            raw = model.log_likelihood(point[None, :] if model.vectorized else point)
+        outcome = read_value(raw)
+    except Exception as error:
+        outcome = Outcome("failed", reason=f"{type(error).__name__}: {error}")
+    return replace(outcome, seconds=time.perf_counter() - start)
+
+
+def read_value(raw: Any) -> Outcome:
+    """Read what a log-likelihood returned: a number, or the pair of a number and its standard error.
+
+    An array of shape () or (1,) counts as a number. -inf is a value (likelihood zero), NaN and +inf fail.
+    """
+    try:
+        if isinstance(raw, (tuple, list)) and len(raw) == 2:
+            return Outcome("ok", _read_log_likelihood(raw[0]), _read_standard_error(raw[1]))
+        return Outcome("ok", _read_log_likelihood(raw))
+    except _Unusable as error:
+        return Outcome("failed", reason=str(error))
+
+
+def _read_log_likelihood(raw: Any) -> float:
+    value = _read_number(raw, "the log-likelihood")
+    if np.isnan(value) or value == np.inf:
+        raise _Unusable(
+            f"the log-likelihood is {value}; expected a finite number, or -inf for likelihood zero"
+        )
+    return value
+
+
+def _read_standard_error(raw: Any) -> float:
+    value = _read_number(raw, "the standard error")
+    if not 0 <= value < np.inf:
+        raise _Unusable(f"the standard error is {value}; expected a finite number, 0 or more")
+    return value
+
+
+def _read_number(raw: Any, what: str) -> float:
+    try:
+        array = np.asarray(raw)
+    except Exception as error:
+        raise _Unusable(f"{what} is a {type(raw).__name__} that is not a number ({error})") from error
+    if array.dtype.kind not in "iuf" or np.ma.is_masked(
+        raw
+    ):  # numpy reads a masked number as the one beneath the mask
+        raise _Unusable(f"{what} is {_describe(raw)}; expected a real number")
+    if array.shape not in ((), (1,)):
+        raise _Unusable(f"{what} has shape {array.shape}; expected a single number")
+    return float(array.item())
+
+
+def _describe(raw: Any) -> str:
+    """A few words on an object that should have been a number."""
+    if raw is None:
+        return "None (does the function return its result?)"
+    if isinstance(raw, (str, bytes, bool, complex, np.generic)):
+        return f"the {type(raw).__name__} {raw!r:.40}"
+    return f"a {type(raw).__name__}"

@@ -1,0 +1,173 @@
+"""All that is known of one model: its surrogate, its nodes, its evidence, and where to evaluate it next."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from modelodds.acquisition import View
+from modelodds.evidence import Evidence, belief, log_integrand
+from modelodds.method import Method
+from modelodds.model import Model
+from modelodds.nodes import Nodes, effective_size, seeded, systematic
+from modelodds.propose import Proposal, propose
+from modelodds.surrogate.gp import GP
+from modelodds.surrogate.surrogate import Surrogate
+
+Array = NDArray[np.float64]
+
+COMPONENTS = 6  # of the mixture that the nodes follow
+ENOUGH = 0.4  # effective share of the nodes above which they are left where they are
+ROUNDS = 4  # at most this many moves of the nodes per observation
+VIEW = 1024  # nodes an acquisition sums over
+CANDIDATES = (384, 128)  # drawn by mass, and by the prior
+REACH = 7.0  # a search goes no further out than this in standard normal coordinates
+REPLICATES = 4  # independent sets of nodes behind a reported evidence
+
+
+UNKNOWN = Evidence(np.nan, np.inf)
+
+
+class Learner:
+    """One model's part of a session."""
+
+    def __init__(self, model: Model, method: Method, rng: np.random.Generator) -> None:
+        self.model, self.method, self.rng = model, method, rng
+        self.surrogate = Surrogate(model.dim, method)
+        self.out: dict[int, Array] = {}  # points asked for, by the query's id
+        self.failed: list[Array] = []
+        self.evidence = UNKNOWN
+        if model.dim:
+            self._nodes = Nodes.from_prior(model.prior, method.n_nodes, rng)
+        self._stale = True
+        self._proposal: Proposal | None = None
+
+    # ------------------------------------------------------------------ what comes in
+
+    def ask(self, query: int, x: Array) -> None:
+        """Note that ``x`` (d,) is out for evaluation."""
+        self.out[query] = x
+        self._proposal = None
+
+    def tell(self, query: int, y: float, noise: float) -> None:
+        """Take in the log-likelihood of a point that was out, and its variance."""
+        self.surrogate.tell(self.out.pop(query), y, noise)
+        self._stale, self._proposal = True, None
+
+    def fail(self, query: int) -> None:
+        """Note that a point gave nothing; the search goes around it."""
+        self.failed.append(self.out.pop(query))
+        self._proposal = None
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a finite observation to build on."""
+        return np.isfinite(self.surrogate.observations.best)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the evidence is known exactly: a model without free parameters, evaluated."""
+        return self.model.dim == 0 and self.known
+
+    # ------------------------------------------------------------------ belief
+
+    def update(self) -> None:
+        """Bring surrogate, nodes and evidence up to date with the observations."""
+        if not self._stale or not self.known:
+            return
+        if self.model.dim == 0:
+            self.evidence = self._point_evidence()
+        else:
+            self.surrogate.update()
+            self._move_nodes()
+            self.evidence = self._evidence(self._nodes, self._mean, self._variance)
+        self._stale = False
+
+    def _point_evidence(self) -> Evidence:
+        """Without free parameters the evidence is the likelihood; repeated noisy values are averaged."""
+        seen = self.surrogate.observations
+        precision = 1.0 / np.maximum(seen.noise, 1e-12)
+        mean = float(precision @ seen.y / precision.sum())
+        return Evidence(mean, 0.0 if not seen.noise.any() else float(1.0 / precision.sum()))
+
+    def _evidence(self, nodes: Nodes, mean: Array, variance: Array) -> Evidence:
+        """The evidence from the surrogate's ``mean`` and ``variance`` at ``nodes``."""
+        found = belief(self.method.estimate, self.surrogate.spec, self.surrogate.gp, nodes, mean, variance)
+        return Evidence(self.surrogate.offset + found.mean, self.surrogate.inflation * found.variance)
+
+    # ------------------------------------------------------------------ nodes
+
+    def _move_nodes(self) -> None:
+        """Let the nodes follow the mass until enough of them count."""
+        self._evaluate_nodes(self._nodes)
+        if self.method.nodes != "adaptive":
+            return
+        for attempt in range(ROUNDS):
+            if self.effective > ENOUGH * self.method.n_nodes:
+                break
+            before, effective = self._nodes, self.effective
+            weight = self._mass()
+            start = before.mixture
+            if start is None or attempt == 1:
+                start = seeded(before.x, weight, COMPONENTS, self.rng)
+            self._evaluate_nodes(before.with_mixture(start.refitted(before.x, weight)))
+            if self.effective < effective:
+                self._evaluate_nodes(before)
+
+    def _evaluate_nodes(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._mean, self._variance = self.surrogate.predict(nodes.x)
+        self._log_mass = nodes.log_weight + log_integrand(self.method.weights, self._mean, self._variance)
+        self.effective = effective_size(self._log_mass)
+
+    def _mass(self) -> Array:
+        return np.exp(self._log_mass - self._log_mass.max())
+
+    # ------------------------------------------------------------------ search
+
+    def propose(self, rule: str) -> Proposal:
+        """Best point under the acquisition called ``rule``; remembered until something changes."""
+        if self._proposal is None:
+            bounds = np.clip(self.model.prior.bounds, -REACH, REACH)
+            found = propose(rule, self.surrogate.spec, self._view(), self._candidates(), bounds)
+            if not np.isfinite(self.model.prior.log_density(found.x[None])[0]):
+                found = found._replace(x=found.candidate)  # the refinement left the support of a joint prior
+            self._proposal = found
+        return self._proposal
+
+    def _view(self) -> View:
+        index = systematic(self._mass(), VIEW)
+        box = np.isfinite(self.model.prior.bounds[0]).astype(float)
+        noise = np.median(self.surrogate.observations.noise)
+        return View(self._search_gp(), self._nodes.x[index], np.full(VIEW, 1.0 / VIEW), noise, box)
+
+    def _search_gp(self) -> GP:
+        avoided = [*self.out.values(), *self.failed]
+        return self.surrogate.with_pending(np.array(avoided)) if avoided else self.surrogate.gp
+
+    def _candidates(self) -> Array:
+        by_mass = self._nodes.x[systematic(self._mass(), CANDIDATES[0])]
+        by_prior = self._nodes.prior_x[self.rng.integers(len(self._nodes.prior_x), size=CANDIDATES[1])]
+        return np.concatenate([by_mass, by_prior])
+
+    # ------------------------------------------------------------------ report
+
+    def report(self, draws: int, seed: int) -> tuple[Evidence, Array]:
+        """Evidence and posterior draws (draws, p) from independent sets of nodes, their own error included."""
+        if self.model.dim == 0 or self.surrogate.gp is None:
+            return self.evidence, self.model.prior.to_theta(np.zeros((draws, self.model.dim)))
+        rng = np.random.default_rng(seed)
+        found, xs, log_weights = [], [], []
+        for _ in range(REPLICATES):
+            nodes = Nodes.from_prior(self.model.prior, self.method.n_nodes, rng)
+            if self._nodes.mixture is not None:
+                nodes = nodes.with_mixture(self._nodes.mixture)
+            mean, variance = self.surrogate.predict(nodes.x)
+            found.append(self._evidence(nodes, mean, variance))
+            xs.append(nodes.x)
+            log_weights.append(nodes.log_weight + mean)
+        means = np.array([e.mean for e in found])
+        spread = np.mean([e.variance for e in found]) + means.var(ddof=1) / REPLICATES
+        log_weight = np.concatenate(log_weights)
+        index = systematic(np.exp(log_weight - log_weight.max()), draws)
+        theta = self.model.prior.to_theta(np.concatenate(xs)[index])
+        return Evidence(float(means.mean()), float(spread)), theta

@@ -1,0 +1,116 @@
+"""The choices that make a method, and the two presets."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from modelodds.acquisition import ACQUISITIONS
+from modelodds.errors import OptionError
+from modelodds.evidence import INTEGRANDS
+from modelodds.surrogate.kernels import KERNELS
+from modelodds.surrogate.means import MEANS
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "kernel": (*KERNELS, "auto"),
+    "mean": MEANS,
+    "fit": ("log", "original"),
+    "acquisition": (*ACQUISITIONS, "auto"),
+    "nodes": ("adaptive", "prior"),
+    "weights": INTEGRANDS,
+    "estimate": INTEGRANDS,
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """How evidences are modelled and evaluations chosen.
+
+    Parameters
+    ----------
+    kernel : str
+        Covariance of the surrogate: ``matern32``, ``matern52``, ``squared_exponential``, or ``auto``: whichever of the
+        last two explains the observations better, decided anew at each full refit.
+    mean : str
+        Its prior mean: ``constant``, ``quadratic`` (negative, axis-aligned) or ``full_quadratic``.
+    fit : str
+        Hyperparameters fitted to ``log`` likelihoods or in the ``original`` space (the paper).
+    acquisition : str
+        ``mutual_information`` (the paper), ``log_odds``, ``variance``, ``uncertainty``; ``auto`` takes ``log_odds`` for
+        up to two models and ``variance`` for more.
+    nodes : str
+        ``prior`` quasi-Monte Carlo, or the ``adaptive`` mixture.
+    weights, estimate : str
+        Integrand (see ``evidence.py``) that guides the search, and the one the evidence is read from.
+    shaped_noise : bool
+        Observations far below the best get extra noise, so that the surrogate need not follow them.
+    n_nodes : int
+        Quadrature nodes per model.
+    initial : float
+        Initial evaluations per model, as a multiple of its dimension ...
+    initial_extra : int
+        ... plus this many.
+    """
+
+    kernel: str = "auto"
+    mean: str = "full_quadratic"
+    fit: str = "log"
+    acquisition: str = "auto"
+    nodes: str = "adaptive"
+    weights: str = "capped"
+    estimate: str = "mean"
+    shaped_noise: bool = True
+    n_nodes: int = 4096
+    initial: float = 2.0
+    initial_extra: int = 4
+
+    def __post_init__(self) -> None:
+        for option, known in CHOICES.items():
+            if getattr(self, option) not in known:
+                raise OptionError(
+                    f"{option}={getattr(self, option)!r} is not known; choose one of {', '.join(known)}."
+                )
+        if self.fit == "original" and (self.mean == "full_quadratic" or self.kernel == "auto"):
+            raise OptionError(
+                "fit='original' needs a mean of 'constant' or 'quadratic' and a named kernel; "
+                f"got mean={self.mean!r}, kernel={self.kernel!r}."
+            )
+        if self.n_nodes < 64:
+            raise OptionError(f"n_nodes={self.n_nodes} is too few to integrate with; use 64 or more.")
+
+    def initial_points(self, d: int) -> int:
+        """Evaluations of a ``d``-dimensional model before the acquisition takes over."""
+        return max(2, round(self.initial * d) + self.initial_extra)
+
+
+PRESETS: dict[str, Method] = {
+    "default": Method(),
+    "paper": Method(
+        kernel="matern32",
+        mean="constant",
+        fit="original",
+        acquisition="mutual_information",
+        nodes="prior",
+        weights="moment",
+        estimate="moment",
+        shaped_noise=False,
+        n_nodes=8192,
+        initial=5.0,
+        initial_extra=0,
+    ),
+}
+
+
+def resolve_method(method: "str | Method", **changes: Any) -> Method:
+    """A ``Method`` from a preset's name or as given, with single options changed."""
+    if isinstance(method, str):
+        if method not in PRESETS:
+            raise OptionError(
+                f"method={method!r} is not known; use one of {', '.join(PRESETS)}, or a Method(...)."
+            )
+        method = PRESETS[method]
+    if not isinstance(method, Method):
+        raise OptionError(f"method must be a preset's name or a Method, not {type(method).__name__}.")
+    known = [f.name for f in fields(Method)]
+    for option in changes:
+        if option not in known:
+            raise OptionError(f"Method has no option {option!r}; it has {', '.join(known)}.")
+    return replace(method, **changes)

@@ -1,0 +1,94 @@
+"""Model: a name, a log-likelihood, a prior, a prior probability."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from modelodds.errors import ModelError
+from modelodds.prior import Prior
+
+
+@dataclass(frozen=True)
+class Model:
+    """One candidate explanation of the data.
+
+    Parameters
+    ----------
+    name
+        What to call it; unique in a comparison.
+    log_likelihood
+        Takes theta, shape (p,), in the order of the prior's names, and returns the natural log of the
+        likelihood; or the pair of it and its standard error when it is noisy.
+    prior
+        A `Prior`, or the dictionary of components to make one from.
+    prior_probability
+        Relative to the other models' (they need not sum to 1).
+    vectorized
+        Whether ``log_likelihood`` takes many points at once: (n, p) to (n,).
+    """
+
+    name: str
+    log_likelihood: Callable[..., Any]
+    prior: Prior
+    prior_probability: float = 1.0
+    vectorized: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ModelError(f"a model's name must be a non-empty string, not {self.name!r}")
+        if not callable(self.log_likelihood):
+            raise ModelError(
+                f"the log_likelihood of model {self.name!r} must be a function of theta, "
+                f"not a {type(self.log_likelihood).__name__}"
+            )
+        if isinstance(self.prior, Mapping):
+            object.__setattr__(self, "prior", Prior(self.prior))
+        if not isinstance(self.prior, Prior):
+            raise ModelError(
+                f"the prior of model {self.name!r} must be a Prior or a dictionary of components, "
+                f"not a {type(self.prior).__name__}"
+            )
+        object.__setattr__(self, "prior_probability", self._check_probability())
+
+    def _check_probability(self) -> float:
+        p = self.prior_probability
+        if not isinstance(p, Real) or isinstance(p, bool) or not np.isfinite(p) or p <= 0:
+            raise ModelError(
+                f"the prior_probability of model {self.name!r} must be a finite number above 0, not {p!r}; "
+                "to rule a model out, leave it out of the comparison"
+            )
+        return float(p)
+
+    @property
+    def dim(self) -> int:
+        """Number d of free parameters."""
+        return self.prior.dim
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the p parameters in the order of theta, fixed ones included."""
+        return self.prior.names
+
+
+def check_models(models: Iterable[Model]) -> tuple[Model, ...]:
+    """The models as a tuple: at least one, each a `Model`, no two of one name."""
+    if isinstance(models, Model) or not isinstance(models, Iterable):
+        raise ModelError(
+            f"models must be a list such as [model_1, model_2], not a single {type(models).__name__}"
+        )
+    checked = tuple(models)
+    if not checked:
+        raise ModelError("models is empty; give at least one Model")
+    for i, model in enumerate(checked):
+        if not isinstance(model, Model):
+            raise ModelError(
+                f"models[{i}] is a {type(model).__name__}; make it a Model(name, log_likelihood, prior)"
+            )
+    names = [model.name for model in checked]
+    for name in names:
+        if names.count(name) > 1:
+            raise ModelError(f"two models are called {name!r}; give each its own name")
+    return checked

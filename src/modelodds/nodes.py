@@ -1,0 +1,144 @@
+"""Quadrature nodes of one model: where integrals over its prior are summed.
+
+Prior quasi-Monte Carlo is enough while the posterior is not much narrower than the prior. Otherwise the nodes follow the
+surrogate's mass: a share of them stays with the prior, the rest come from a mixture of Student-t distributions refitted
+to the surrogate's own weights, and every node carries the weight prior / proposal (the balance heuristic of
+Veach & Guibas 1995). All points descend from one scrambled Sobol sequence drawn once, so that successive estimates
+share their quadrature error.
+
+| symbol   | name          | shape  | meaning                          |
+|----------|---------------|--------|----------------------------------|
+| x_s      | ``x``         | (S, d) | nodes                            |
+| log w_s  | ``log_weight``| (S,)   | integral of f pi = sum w_s f(x_s)|
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special, stats
+from scipy.cluster.vq import kmeans2
+from scipy.stats import qmc
+
+from modelodds.prior import Prior
+
+DEGREES_OF_FREEDOM = 6.0
+PRIOR_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Multivariate Student-t components."""
+
+    weight: np.ndarray  # (K,)
+    mean: np.ndarray  # (K, d)
+    chol: np.ndarray  # (K, d, d)
+
+    def log_density(self, x: np.ndarray) -> np.ndarray:
+        """Log density at ``x`` (n, d), shape (n,)."""
+        return special.logsumexp(self._log_components(x), axis=1)
+
+    def _log_components(self, x: np.ndarray) -> np.ndarray:
+        d, nu = x.shape[1], DEGREES_OF_FREEDOM
+        inverse = np.linalg.inv(self.chol)
+        white = np.einsum("kij,nkj->nki", inverse, x[:, None, :] - self.mean[None])
+        norm = special.gammaln((nu + d) / 2) - special.gammaln(nu / 2) - 0.5 * d * np.log(nu * np.pi)
+        log_det = np.log(np.abs(np.diagonal(self.chol, axis1=1, axis2=2))).sum(1)
+        body = -0.5 * (nu + d) * np.log1p((white**2).sum(2) / nu)
+        return np.log(self.weight) + norm - log_det + body
+
+    def refitted(self, x: np.ndarray, weight: np.ndarray, rounds: int = 2) -> "Mixture":
+        """A few steps of expectation-maximisation towards the weighted points ``x`` (n, d)."""
+        mixture = self
+        keep = weight > 1e-7 * weight.max()
+        x, weight = x[keep], weight[keep] / weight[keep].sum()
+        for _ in range(rounds):
+            log_part = mixture._log_components(x)
+            share = weight[:, None] * special.softmax(log_part, axis=1)
+            mixture = _moments(x, share)
+        return mixture
+
+
+def _moments(x: np.ndarray, share: np.ndarray) -> Mixture:
+    """Mixture with the moments of points ``x`` (n, d) split by ``share`` (n, K); thin components are dropped."""
+    d = x.shape[1]
+    total = share.sum(0)
+    pooled_mean = share.sum(1) @ x / total.sum()
+    centred = x - pooled_mean
+    pooled = (share.sum(1)[:, None] * centred).T @ centred / total.sum()
+    alive = total > 1e-3 * total.sum()
+    share, total = share[:, alive], total[alive]
+    mean = (share.T @ x) / total[:, None]
+    deviation = x[:, None, :] - mean[None]
+    cov = np.einsum("nk,nki,nkj->kij", share, deviation, deviation) / total[:, None, None]
+    cov = 0.98 * cov + 0.02 * pooled[None] + 1e-10 * np.eye(d)
+    return Mixture(total / total.sum(), mean, np.linalg.cholesky(cov))
+
+
+def seeded(x: np.ndarray, weight: np.ndarray, components: int, rng: np.random.Generator) -> Mixture:
+    """Mixture seeded by k-means on draws from the weighted points ``x`` (n, d)."""
+    draws = x[systematic(weight, 1024)]
+    scale = draws.std(0) + 1e-12
+    _, label = kmeans2(draws / scale, components, minit="++", seed=rng, missing="warn")
+    return _moments(draws, np.eye(components)[label] / len(draws))
+
+
+def systematic(weight: np.ndarray, n: int) -> np.ndarray:
+    """Indices of ``n`` equally weighted draws by systematic resampling."""
+    cumulative = np.cumsum(weight / weight.sum())
+    cumulative[-1] = 1.0
+    return np.searchsorted(cumulative, (np.arange(n) + 0.5) / n)
+
+
+def effective_size(log_weight: np.ndarray) -> float:
+    """Effective number of nodes (Kish) of unnormalised log weights (S,)."""
+    top = log_weight.max()
+    if not np.isfinite(top):
+        return 0.0
+    weight = np.exp(log_weight - top)
+    return float(weight.sum() ** 2 / (weight**2).sum())
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of one model, and the low-discrepancy points they are made of."""
+
+    prior: Prior
+    prior_x: np.ndarray  # (S0, d) fixed
+    normal: np.ndarray  # (S1, d) quasi-random standard normal points for the mixture
+    scale: np.ndarray  # (S1,) Student-t scales
+    mixture: Mixture | None
+    x: np.ndarray  # (S, d)
+    log_weight: np.ndarray  # (S,)
+
+    @classmethod
+    def from_prior(cls, prior: Prior, n: int, rng: np.random.Generator) -> "Nodes":
+        """Prior quasi-Monte Carlo."""
+        d = prior.dim
+        u = _sobol(n, d + 1, rng)
+        v = _sobol(n, d + 1, rng)
+        scale = np.sqrt(DEGREES_OF_FREEDOM / stats.chi2.ppf(v[:, d], DEGREES_OF_FREEDOM))
+        x, _ = prior.from_unit(u[:, :d])
+        log_weight = prior.log_density(x) - prior.log_reference(x) - np.log(n)
+        return cls(prior, x, special.ndtri(v[:, :d]), scale, None, x, log_weight)
+
+    def with_mixture(self, mixture: Mixture) -> "Nodes":
+        """Nodes of the same number that follow ``mixture``, a share of them left with the prior."""
+        n = len(self.prior_x)
+        n_prior = int(PRIOR_SHARE * n)
+        counts = np.round(np.cumsum(mixture.weight) * (n - n_prior)).astype(int)
+        component = np.searchsorted(counts, np.arange(n - n_prior), side="right")
+        component = np.minimum(component, len(mixture.weight) - 1)
+        # A component takes every so-many-th point, not a run of them: any stretch of a Sobol sequence is even, too,
+        # but consecutive stretches keep the sequence's own balance.
+        noise = self.normal[: n - n_prior] * self.scale[: n - n_prior, None]
+        spread = mixture.mean[component] + np.einsum("nij,nj->ni", mixture.chol[component], noise)
+        x = np.concatenate([self.prior_x[:n_prior], spread])
+        log_prior = self.prior.log_density(x)
+        log_mixture = np.log1p(-n_prior / n) + mixture.log_density(x)
+        log_proposal = np.logaddexp(np.log(n_prior / n) + self.prior.log_reference(x), log_mixture)
+        return replace(self, mixture=mixture, x=x, log_weight=log_prior - log_proposal - np.log(n))
+
+
+def _sobol(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    points = qmc.Sobol(d, scramble=True, rng=rng).random_base2(int(np.ceil(np.log2(n))))[:n]
+    return np.clip(points, 1e-12, 1 - 1e-12)

@@ -1,0 +1,166 @@
+"""Figures of a result: pure functions that say what to draw, and thin ones that draw it.
+
+matplotlib is imported when a figure is asked for, not with the library, and its global state is left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from modelodds import odds
+from modelodds.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+# Okabe and Ito's colours, told apart by colour-blind readers; grey for their yellow, which is faint on white.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+DASHES = ("-", "--", ":")  # one more dash pattern each time the colours run out
+MOST_BANDS = 200  # rows of history that get a band: finer would not show
+FARTHEST = -30.0  # nats; log-odds below this are written at the edge, so that the others keep their scale
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Probabilities as the run went on: `n_evaluations` (r,), `mean` and `sd` (r, k)."""
+
+    n_evaluations: Array
+    mean: Array
+    sd: Array
+
+
+def probability_trace(result: Result) -> Trace:
+    """Posterior probabilities after each recorded step; the final ones alone when there is no history."""
+    if result.history.empty:
+        sd = np.array([list(result.probability_sd.values())])
+        return Trace(np.array([float(len(result.evaluations))]), result.probabilities_mean[None, :], sd)
+    rows = np.unique(np.linspace(0, len(result.history) - 1, MOST_BANDS).round().astype(int))
+    history = result.history.iloc[rows]
+    log_prior = np.log(result.prior_probabilities)
+    beliefs = zip(
+        _columns(history, "log_evidence", result), _columns(history, "log_evidence_sd", result), strict=True
+    )
+    moments = [_moments(mean, sd, log_prior) for mean, sd in beliefs]
+    mean, sd = (np.array(part) for part in zip(*moments, strict=True))
+    return Trace(history["n_evaluations"].to_numpy(dtype=float), mean, sd)
+
+
+def cumulative_evaluations(result: Result) -> Array:
+    """Evaluations of each model so far, after 0, 1, ..., n of all; shape (n + 1, k)."""
+    model = result.evaluations["model"].to_numpy()
+    hits = np.array([model == name for name in result.names], dtype=float).reshape(len(result.names), -1)
+    return np.vstack([np.zeros(len(result.names)), np.cumsum(hits, axis=1).T])
+
+
+def log_odds_against_best(result: Result) -> pd.DataFrame:
+    """Log posterior odds of every model against the most probable one, best first: columns mean and sd."""
+    order = list(result.table().index)
+    return pd.DataFrame(
+        [result.log_odds(name, order[0]) for name in order], index=order, columns=["mean", "sd"]
+    )
+
+
+def probabilities_figure(result: Result) -> Figure:
+    """How the probabilities settled, where the evaluations went, and the log-odds at the end.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Save it with `figure.savefig("odds.png")`; a notebook shows it as it is.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12.0, 4.2), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=(1.5, 1.0, 1.0))
+    _draw_probabilities(left, result)
+    _draw_evaluations(middle, result)
+    _draw_log_odds(right, result)
+    handles, labels = left.get_legend_handles_labels()
+    columns = min(len(labels), 4)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+    return figure
+
+
+def style(position: int) -> dict[str, Any]:
+    """Colour and dashes of the model at `position`; no two alike among the first 24."""
+    return {
+        "color": PALETTE[position % len(PALETTE)],
+        "linestyle": DASHES[position // len(PALETTE) % len(DASHES)],
+    }
+
+
+def _draw_probabilities(axes: Axes, result: Result) -> None:
+    trace = probability_trace(result)
+    marker = "o" if len(trace.n_evaluations) == 1 else ""
+    for i, name in enumerate(result.names):
+        mean, sd = trace.mean[:, i], trace.sd[:, i]
+        low, high = np.clip(mean - 2.0 * sd, 0.0, 1.0), np.clip(mean + 2.0 * sd, 0.0, 1.0)
+        axes.fill_between(trace.n_evaluations, low, high, color=style(i)["color"], alpha=0.15, linewidth=0)
+        axes.plot(trace.n_evaluations, mean, label=name, marker=marker, linewidth=1.8, **style(i))
+    axes.set_ylim(-0.02, 1.02)
+    _count_axis(axes.xaxis)
+    _dress(axes, "Posterior probability, ± 2 sd", "evaluations", "probability")
+
+
+def _draw_evaluations(axes: Axes, result: Result) -> None:
+    counts = cumulative_evaluations(result)
+    for i in range(len(result.names)):
+        axes.plot(counts[:, i], linewidth=1.8, drawstyle="steps-post", **style(i))
+    axes.set_ylim(0, max(counts.max() * 1.05, 1))
+    _count_axis(axes.xaxis)
+    _count_axis(axes.yaxis)
+    _dress(axes, "Where the evaluations went", "evaluations, all models", "evaluations of the model")
+
+
+def _draw_log_odds(axes: Axes, result: Result) -> None:
+    table = log_odds_against_best(result)
+    for row, (name, mean, sd) in enumerate(table.itertuples()):
+        colour = style(result.names.index(name))["color"]
+        if mean >= FARTHEST:
+            axes.errorbar(mean, row, xerr=2.0 * sd, fmt="o", color=colour, capsize=3, markersize=6)
+        else:
+            edge: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "color": colour}
+            axes.plot(0.04, row, marker="<", markersize=6, **edge)
+            axes.text(0.08, row, f"{mean:.0f} ± {2.0 * sd:.2g}", va="center", fontsize=9, **edge)
+    axes.axvline(0.0, color="0.7", linewidth=1, zorder=0)
+    axes.set_yticks(range(len(table)), list(table.index))
+    axes.set_ylim(len(table) - 0.5, -0.5)
+    _dress(axes, "Log-odds against the best, ± 2 sd", "nats", "")
+
+
+def _count_axis(axis: Axis) -> None:
+    """Whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+
+
+def _dress(axes: Axes, title: str, xlabel: str, ylabel: str) -> None:
+    axes.set_title(title, fontsize=11, loc="left")
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="both", color="0.92", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _columns(history: pd.DataFrame, quantity: str, result: Result) -> Array:
+    """One quantity of the history for every model, shape (r, k)."""
+    return np.asarray(history[[f"{quantity}[{name}]" for name in result.names]], dtype=float)
+
+
+def _moments(mean: Array, sd: Array, log_prior: Array) -> tuple[Array, Array]:
+    """E[z] and sd of z, or NaN (a gap in the line) where the belief was not yet a number."""
+    if not (np.isfinite(sd).all() and np.isfinite(mean).any() and not np.isnan(mean).any()):
+        return np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
+    z, cov = odds.moments(mean, sd, log_prior)
+    return z, np.sqrt(np.diag(cov))

@@ -1,0 +1,331 @@
+"""Session: ask / tell / fail / result, the whole method on one screen.
+
+Ask: the initial design first; then each model's best point under the acquisition, and among these the one that tells
+most about the posterior model probabilities. Tell: the observation goes to its model's learner, which brings surrogate,
+nodes and evidence up to date when they are next needed. Points that are out for evaluation count as pending, so a batch
+is asked for by asking again.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import qmc
+
+from modelodds import odds
+from modelodds._version import __version__
+from modelodds.acquisition import ACQUISITIONS, Rivals
+from modelodds.errors import BudgetError, OptionError, QueryError
+from modelodds.evaluate import Outcome, read_value
+from modelodds.learner import Learner
+from modelodds.method import PRESETS, Method, resolve_method
+from modelodds.model import Model, check_models
+from modelodds.result import Result
+
+Array = NDArray[np.float64]
+
+IGNORANCE = 1000.0  # nats: standard deviation of a log-evidence of which nothing is known
+KEPT_DRAWS = 2000  # posterior draws of each model in a result
+DESIGN_SHARE = 0.5  # at most this share of a known budget goes to the initial design
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One evaluation to be made.
+
+    Attributes
+    ----------
+    id : int
+        Its number in the session, from 0.
+    model : str
+        Name of the model.
+    theta : array, shape (p,)
+        Where to evaluate its log-likelihood.
+    """
+
+    id: int
+    model: str
+    theta: Array
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Where a session stands."""
+
+    mean: Array  # (k,) of the log-evidences
+    sd: Array  # (k,)
+    probabilities: Array  # (k,) expected posterior model probabilities
+    probability_sd: Array  # (k,)
+
+
+class Session:
+    """A comparison whose evaluations you make yourself.
+
+    Parameters
+    ----------
+    models : iterable of Model
+        The candidates.
+    method : str or Method
+        ``"default"``, ``"paper"``, or a ``Method(...)``.
+    rng : int or numpy.random.Generator
+        The same seed and the same values give the same queries, bit for bit.
+    budget : int, optional
+        How many evaluations there will be in all; the initial design then takes no more than half of them.
+
+    Examples
+    --------
+    >>> session = Session(models)                                         # doctest: +SKIP
+    >>> for query in session.ask(4):                                      # doctest: +SKIP
+    ...     session.tell(query, my_likelihoods[query.model](query.theta))
+    >>> session.result().probabilities                                    # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        models: Iterable[Model],
+        method: str | Method = "default",
+        rng: int | np.random.Generator = 0,
+        budget: int | None = None,
+    ) -> None:
+        self.models = check_models(models)
+        self.method = resolve_method(method)
+        self.seed = int(rng) if isinstance(rng, int | np.integer) else None
+        self.overhead_seconds = 0.0
+        self._log_prior = np.log([m.prior_probability for m in self.models])
+        self._log_prior -= np.log(np.exp(self._log_prior).sum())
+        generator = _generator(rng)
+        seeds = generator.integers(2**63, size=(len(self.models), 3))
+        self._learners = [
+            Learner(m, self.method, np.random.default_rng(s[:1])) for m, s in zip(self.models, seeds, strict=True)
+        ]
+        self._report_seeds = [int(s[1]) for s in seeds]
+        sizes = _design_sizes(self.models, self.method, budget)
+        self._design = [_design(m, n, int(s[2])) for m, n, s in zip(self.models, sizes, seeds, strict=True)]
+        self._design_size = sum(sizes)
+        self._queries: dict[int, Query] = {}
+        self._next_id = 0
+        self._log: list[dict[str, Any]] = []
+        self._history: list[dict[str, float]] = []
+
+    # ------------------------------------------------------------------ ask
+
+    def ask(self, n: int = 1) -> list[Query]:
+        """The next ``n`` evaluations to make; fewer, or none, where nothing is left to learn."""
+        start = time.perf_counter()
+        queries = [query for _ in range(n) if (query := self._ask_one()) is not None]
+        self.overhead_seconds += time.perf_counter() - start
+        return queries
+
+    def _ask_one(self) -> Query | None:
+        chosen = self._from_design() or self._from_acquisition()
+        if chosen is None:
+            return None
+        i, x = chosen
+        query = Query(self._next_id, self.models[i].name, self.models[i].prior.to_theta(x))
+        self._learners[i].ask(query.id, x)
+        self._queries[query.id] = query
+        self._next_id += 1
+        return query
+
+    def _from_design(self) -> tuple[int, Array] | None:
+        """The model with most of its initial design still to come, and its next point."""
+        left = [0 if learner.settled else len(d) for learner, d in zip(self._learners, self._design, strict=True)]
+        i = int(np.argmax(left))
+        return (i, self._design[i].pop(0)) if left[i] else None
+
+    def _from_acquisition(self) -> tuple[int, Array] | None:
+        """The most informative point of all models' spaces (eqs. 16-17)."""
+        active = [i for i, learner in enumerate(self._learners) if not learner.settled]
+        blind = [i for i in active if not self._learners[i].known]
+        if blind:  # no finite value yet: look on where the prior says
+            i = min(blind, key=lambda i: len(self._learners[i].out) + len(self._learners[i].failed))
+            return i, self._prior_point(i)
+        active = [i for i in active if self.models[i].dim]
+        if not active:
+            return None
+        self.belief()
+        rule = self._rule()
+        proposals = {i: self._learners[i].propose(rule) for i in active}
+        best = np.array([proposals[i].score if i in proposals else 0.0 for i in range(len(self.models))])
+        values = ACQUISITIONS[rule].across(best, self._rivals({i: p.variance for i, p in proposals.items()}))
+        i = max(active, key=lambda i: values[i])
+        return i, proposals[i].x
+
+    def _rule(self) -> str:
+        if self.method.acquisition != "auto":
+            return self.method.acquisition
+        return "log_odds" if len(self.models) <= 2 else "variance"
+
+    def _rivals(self, pending_variance: dict[int, float]) -> Rivals:
+        """Evidences as the acquisition compares them: variances by the surrogates' record, pending points counted."""
+        mean = np.array([learner.evidence.mean for learner in self._learners]) + self._log_prior
+        variance = np.array(
+            [
+                pending_variance[i] * learner.surrogate.inflation if i in pending_variance else learner.evidence.variance
+                for i, learner in enumerate(self._learners)
+            ]
+        )
+        return Rivals(mean, variance, np.array([learner.surrogate.observations.best for learner in self._learners]))
+
+    def _prior_point(self, i: int) -> Array:
+        learner = self._learners[i]
+        x, _ = self.models[i].prior.from_unit(learner.rng.uniform(size=(1, self.models[i].dim)))
+        return np.asarray(x[0])
+
+    # ------------------------------------------------------------------ tell
+
+    def tell(self, query: Query | int, value: Any, seconds: float = np.nan) -> None:
+        """The log-likelihood at a query: a number, or (number, standard error). NaN and +inf count as failures."""
+        outcome = value if isinstance(value, Outcome) else read_value(value)
+        if outcome.status == "failed":
+            self.fail(query, outcome.reason, outcome.seconds or seconds)
+            return
+        start, query = time.perf_counter(), self._take(query)
+        learner = self._learner(query)
+        learner.tell(query.id, outcome.value, outcome.standard_error**2)
+        self._note(query, outcome, outcome.seconds or seconds)
+        self.overhead_seconds += time.perf_counter() - start
+
+    def fail(self, query: Query | int, reason: str, seconds: float = np.nan) -> None:
+        """Say that a query gave no value, and why; the session goes on around it."""
+        query = self._take(query)
+        self._learner(query).fail(query.id)
+        self._note(query, Outcome("failed", reason=str(reason)), seconds)
+
+    def _take(self, query: Query | int) -> Query:
+        number = query.id if isinstance(query, Query) else query
+        if number not in self._queries:
+            state = "was answered already" if number in range(self._next_id) else "was never asked"
+            raise QueryError(f"Query {number} {state}; open queries: {sorted(self._queries) or 'none'}.")
+        return self._queries.pop(number)
+
+    def _learner(self, query: Query) -> Learner:
+        return self._learners[[m.name for m in self.models].index(query.model)]
+
+    def _note(self, query: Query, outcome: Outcome, seconds: float) -> None:
+        names = self._learner(query).model.prior.names
+        self._log.append(
+            {"id": query.id, "model": query.model}
+            | dict(zip(names, query.theta.tolist(), strict=True))
+            | {
+                "log_likelihood": outcome.value,
+                "standard_error": outcome.standard_error,
+                "status": outcome.status,
+                "reason": outcome.reason,
+                "seconds": seconds,
+            }
+        )
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def n_evaluations(self) -> int:
+        """Evaluations answered so far, failures included."""
+        return len(self._log)
+
+    @property
+    def n_failures(self) -> int:
+        """Evaluations that gave no value."""
+        return sum(row["status"] == "failed" for row in self._log)
+
+    @property
+    def in_design(self) -> bool:
+        """Whether the initial design is still being evaluated."""
+        return self.n_evaluations < self._design_size
+
+    def counts(self) -> dict[str, int]:
+        """Evaluations answered so far, per model."""
+        counts = dict.fromkeys((m.name for m in self.models), 0)
+        for row in self._log:
+            counts[row["model"]] += 1
+        return counts
+
+    def belief(self) -> Belief:
+        """Where the comparison stands; brings every learner up to date."""
+        for learner in self._learners:
+            learner.update()
+        belief = self._belief([learner.evidence for learner in self._learners])
+        if self._log and (not self._history or self._history[-1]["n_evaluations"] < self.n_evaluations):
+            self._history.append(self._history_row(belief))
+        return belief
+
+    def _belief(self, evidences: list[Any]) -> Belief:
+        mean = np.array([e.mean for e in evidences])
+        sd = np.sqrt([e.variance for e in evidences])
+        unknown = ~np.isfinite(mean)
+        mean[unknown] = mean[~unknown].mean() if (~unknown).any() else 0.0
+        sd[unknown] = IGNORANCE
+        z, cov = odds.moments(mean, sd, self._log_prior)
+        return Belief(mean, sd, z, np.sqrt(np.diag(cov)))
+
+    def _history_row(self, belief: Belief) -> dict[str, float]:
+        row: dict[str, float] = {"n_evaluations": self.n_evaluations}
+        for i, model in enumerate(self.models):
+            row[f"log_evidence[{model.name}]"] = float(belief.mean[i])
+            row[f"log_evidence_sd[{model.name}]"] = float(belief.sd[i])
+            row[f"probability[{model.name}]"] = float(belief.probabilities[i])
+        return row
+
+    def result(self, status: str = "open", message: str = "The session is still open.") -> Result:
+        """The answer so far, its quadrature done anew on fresh nodes. Asking for it changes nothing in the session."""
+        start = time.perf_counter()
+        self.belief()
+        reports = [learner.report(KEPT_DRAWS, s) for learner, s in zip(self._learners, self._report_seeds, strict=True)]
+        belief = self._belief([evidence for evidence, _ in reports])
+        self.overhead_seconds += time.perf_counter() - start
+        return Result.build(
+            names=[m.name for m in self.models],
+            prior_probabilities=np.exp(self._log_prior),
+            log_evidence_mean=belief.mean,
+            log_evidence_cov=np.diag(belief.sd**2),
+            draws={m.name: theta for m, (_, theta) in zip(self.models, reports, strict=True)},
+            parameters={m.name: m.prior.names for m in self.models},
+            evaluations=self._evaluations(),
+            history=pd.DataFrame(self._history),
+            status=status,
+            message=message,
+            method=next((name for name, m in PRESETS.items() if m == self.method), repr(self.method)),
+            version=__version__,
+            seed=self.seed,
+            overhead_seconds=self.overhead_seconds,
+        )
+
+    def _evaluations(self) -> pd.DataFrame:
+        parameters = dict.fromkeys(name for m in self.models for name in m.prior.names)
+        columns = ["id", "model", *parameters, "log_likelihood", "standard_error", "status", "reason", "seconds"]
+        return pd.DataFrame(self._log, columns=columns)
+
+
+def _generator(rng: int | np.random.Generator) -> np.random.Generator:
+    if isinstance(rng, bool) or not isinstance(rng, int | np.integer | np.random.Generator):
+        raise OptionError(f"rng must be an integer seed or a numpy.random.Generator, not {type(rng).__name__}.")
+    return np.random.default_rng(rng)
+
+
+def _design_sizes(models: tuple[Model, ...], method: Method, budget: int | None) -> list[int]:
+    """Initial evaluations of each model, cut down where the budget is known and small."""
+    wanted = [method.initial_points(m.dim) if m.dim else 1 for m in models]
+    if budget is None or sum(wanted) <= DESIGN_SHARE * budget:
+        return wanted
+    least = [m.dim + 2 if m.dim else 1 for m in models]
+    if budget < sum(least):
+        raise BudgetError(
+            f"budget={budget} is too small: these {len(models)} models need at least {sum(least)} evaluations "
+            "(two more than its free parameters for each). Raise the budget or leave models out."
+        )
+    share = DESIGN_SHARE * budget / sum(wanted)
+    return [max(low, int(share * n)) for low, n in zip(least, wanted, strict=True)]
+
+
+def _design(model: Model, n: int, seed: int) -> list[Array]:
+    """Low-discrepancy points x (d,) of the prior."""
+    if model.dim == 0:
+        return [np.empty(0)]
+    sobol = qmc.Sobol(model.dim, rng=np.random.default_rng(seed))
+    x, _ = model.prior.from_unit(sobol.random_base2(max(1, (n - 1).bit_length())))
+    inside = x[np.isfinite(model.prior.log_density(x))]
+    return list(inside[:n])

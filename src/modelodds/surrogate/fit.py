@@ -1,0 +1,152 @@
+"""Hyperparameters of a surrogate: priors on them, the two objectives, and the search.
+
+Two objectives. ``log``: marginal likelihood of the observed log-likelihoods. ``original``: the paper's (Chai & Garnett
+2018), the Gaussian density of the observed *likelihoods* under the moment-matched prior, mean exp(m + s^2/2) and
+covariance mu(x) mu(x') (exp K(x, x') - 1).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.scipy.linalg import solve_triangular
+from scipy import optimize
+
+from modelodds.precision import jit64
+from modelodds.surrogate.gp import RELATIVE_NUGGET, Data, Hyper, Spec, log_marginal, prior_covariance
+from modelodds.surrogate.means import mean_function, n_hyper
+
+LENGTHSCALE_BOUNDS = (0.01, 100.0)
+AMPLITUDE_BOUNDS = (1e-2, 1e4)
+
+
+class HyperPrior(NamedTuple):
+    """Independent normal priors on the flat vector of hyperparameters."""
+
+    loc: np.ndarray  # (h,)
+    scale: np.ndarray  # (h,)
+    lower: np.ndarray  # (h,)
+    upper: np.ndarray  # (h,)
+
+
+def hyper_prior(spec: Spec, d: int, log_space: bool) -> HyperPrior:
+    """Weak priors, in whitened coordinates and nats.
+
+    Length-scales near sqrt(d), where a stationary kernel on the unit ball is neither flat nor white; amplitudes of a few
+    nats. In the original space an amplitude of s nats makes likelihoods vary by exp(s), so it is held nearer to one.
+    """
+    loc = [0.5 * np.log(d)] * d + [np.log(5.0) if log_space else 0.0]
+    scale = [1.0] * d + [1.5 if log_space else 1.0]
+    lower = [np.log(LENGTHSCALE_BOUNDS[0])] * d + [np.log(AMPLITUDE_BOUNDS[0])]
+    upper = [np.log(LENGTHSCALE_BOUNDS[1])] * d + [np.log(AMPLITUDE_BOUNDS[1] if log_space else 5.0)]
+    if spec.mean == "full_quadratic":
+        loc, scale, lower, upper = loc + [np.log(10.0)], scale + [2.0], lower + [-2.0], upper + [12.0]
+    else:  # the level, in nats below the best observation
+        loc, scale, lower, upper = loc + [-5.0], scale + [20.0], lower + [-1e6], upper + [1e3]
+    if spec.mean == "quadratic":
+        loc, scale = loc + [0.0] * d + [0.0] * d, scale + [1.0] * d + [1.5] * d
+        lower, upper = lower + [-5.0] * d + [-6.0] * d, upper + [5.0] * d + [5.0] * d
+    return HyperPrior(*(np.array(part, dtype=float) for part in (loc, scale, lower, upper)))
+
+
+def unflatten(vector: Array, d: int) -> Hyper:
+    """Hyperparameters from their flat vector (h,)."""
+    return Hyper(vector[:d], vector[d], vector[d + 1 :])
+
+
+def log_marginal_original(spec: Spec, hyper: Hyper, data: Data) -> Array:
+    """Gaussian log density of exp(y) under the moment-matched prior (Chai & Garnett 2018)."""
+    variance = jnp.exp(2.0 * hyper.log_amplitude)
+    log_mu = mean_function(spec.mean, hyper.mean, data.x) + 0.5 * variance
+    kernel = (
+        jnp.expm1(prior_covariance(spec, hyper, data.x, data.x)) * data.mask[:, None] * data.mask[None, :]
+    )
+    # An observation noise of variance tau^2 in the log is a relative one of expm1(tau^2) in the likelihood.
+    jitter = jnp.expm1(jnp.minimum(data.noise, 30.0)) + RELATIVE_NUGGET * jnp.expm1(variance) + 1e-8
+    chol = jnp.linalg.cholesky(kernel + jnp.diag(jnp.where(data.mask > 0, jitter, 1.0)))
+    relative = (jnp.exp(jnp.clip(data.y - log_mu, -700.0, 300.0)) - 1.0) * data.mask
+    white = solve_triangular(chol, relative, lower=True)
+    return -0.5 * white @ white - jnp.log(jnp.diagonal(chol)).sum() - (log_mu * data.mask).sum()
+
+
+def _objective(vector: Array, data: Data, loc: Array, scale: Array, spec: Spec, log_space: bool) -> Array:
+    marginal = log_marginal if log_space else log_marginal_original
+    hyper = unflatten(vector, data.x.shape[1])
+    return 0.5 * jnp.sum(((vector - loc) / scale) ** 2) - marginal(spec, hyper, data)
+
+
+_value_and_grad = jit64(jax.value_and_grad(_objective), static=("spec", "log_space"))
+
+
+class Fit(NamedTuple):
+    """The best hyperparameters found and their negative log posterior density."""
+
+    vector: np.ndarray  # (h,)
+    loss: float
+
+
+def fit(
+    spec: Spec,
+    data: Data,
+    log_space: bool,
+    warm: np.ndarray | None = None,
+    starts: int = 3,
+    max_iterations: int = 100,
+) -> Fit:
+    """Most probable hyperparameters, searched from ``starts`` fixed points and from ``warm``."""
+    d = data.x.shape[1]
+    prior = hyper_prior(spec, d, log_space)
+    points = start_points(spec, prior, data, starts)
+    if warm is not None:
+        points = [warm, *points]
+    found = [_search(spec, data, log_space, prior, point, max_iterations) for point in points]
+    return min(found, key=lambda f: f.loss)
+
+
+def start_points(spec: Spec, prior: HyperPrior, data: Data, starts: int) -> list[np.ndarray]:
+    """The prior's centre with length-scales around it; the quadratic mean starts at the best observation."""
+    d = data.x.shape[1]
+    points = []
+    for factor in np.log([1.0, 0.3, 3.0, 0.1, 10.0])[:starts]:
+        point = prior.loc.copy()
+        point[:d] += factor
+        if spec.mean == "quadratic":
+            point[d + 2 : 2 * d + 2] = np.asarray(data.x)[np.argmax(np.where(data.mask > 0, data.y, -np.inf))]
+        points.append(point)
+    return points
+
+
+def _search(
+    spec: Spec, data: Data, log_space: bool, prior: HyperPrior, start: np.ndarray, max_iterations: int
+) -> Fit:
+    def loss(vector: np.ndarray) -> tuple[float, np.ndarray]:
+        value, grad = _value_and_grad(vector, data, prior.loc, prior.scale, spec=spec, log_space=log_space)
+        value, grad = float(value), np.asarray(grad)
+        if not np.isfinite(value) or not np.all(np.isfinite(grad)):
+            return 1e12, np.zeros_like(vector)  # a Cholesky factor broke down: the line search backs off
+        return value, grad
+
+    start = np.clip(start, prior.lower, prior.upper)
+    found = optimize.minimize(
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=optimize.Bounds(prior.lower, prior.upper),
+        options={"maxiter": max_iterations, "ftol": 1e-7},
+    )
+    return Fit(np.asarray(found.x), float(found.fun))
+
+
+__all__ = [
+    "Fit",
+    "HyperPrior",
+    "fit",
+    "hyper_prior",
+    "log_marginal_original",
+    "n_hyper",
+    "start_points",
+    "unflatten",
+]

@@ -1,0 +1,112 @@
+"""Gaussian processes on a log-likelihood: conditioning one on observations gives another.
+
+| symbol     | name             | shape  | meaning                                            |
+|------------|------------------|--------|----------------------------------------------------|
+| x, y       | ``x``, ``y``     | (n, d), (n,) | observations, padded to a few sizes           |
+| tau^2      | ``noise``        | (n,)   | variance of each observation                       |
+| m(x)       | ``mean``         | (m,)   | posterior mean of the log-likelihood               |
+| C(x, x')   | ``covariance``   | (m, m')| its posterior covariance                           |
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+from jax.scipy.linalg import solve_triangular
+
+from modelodds.surrogate.kernels import KERNELS, squared_distance
+from modelodds.surrogate.means import basis, mean_function
+
+NUGGET = 1e-6  # variance added to every observation, in nats^2 ...
+RELATIVE_NUGGET = 1e-8  # ... and as a share of the kernel's variance: what float64 needs
+
+
+class Spec(NamedTuple):
+    """What kind of GP it is: compile-time constants."""
+
+    kernel: str
+    mean: str
+
+
+class Hyper(NamedTuple):
+    """Hyperparameters of the prior."""
+
+    log_lengthscale: Array  # (d,)
+    log_amplitude: Array  # ()
+    mean: Array  # as means.n_hyper says
+
+
+class Data(NamedTuple):
+    """Observations, padded; ``mask`` is 1 for real ones and 0 for padding."""
+
+    x: Array  # (n, d)
+    y: Array  # (n,)
+    noise: Array  # (n,) variance
+    mask: Array  # (n,)
+
+
+class GP(NamedTuple):
+    """A GP conditioned on data. ``features`` holds all that predictions need."""
+
+    hyper: Hyper
+    data: Data
+    chol: Array  # (n, n) Cholesky factor of K + noise
+    white: Array  # (n,) whitened residual of y, basis part taken out
+    design: Array  # (n, p) whitened basis functions
+    basis_chol: Array  # (p, p) Cholesky factor of 1 + design^T design
+    beta: Array  # (p,) posterior mean of the basis coefficients
+
+
+def prior_covariance(spec: Spec, hyper: Hyper, a: Array, b: Array) -> Array:
+    """Kernel matrix of ``a`` (n, d) and ``b`` (m, d), without the basis part."""
+    r2 = squared_distance(a, b, jnp.exp(hyper.log_lengthscale))
+    return jnp.exp(2.0 * hyper.log_amplitude) * KERNELS[spec.kernel](r2)
+
+
+def condition(spec: Spec, hyper: Hyper, data: Data) -> GP:
+    """Posterior of the GP given ``data``."""
+    mask, variance = data.mask, jnp.exp(2.0 * hyper.log_amplitude)
+    kernel = prior_covariance(spec, hyper, data.x, data.x) * mask[:, None] * mask[None, :]
+    diagonal = jnp.where(mask > 0, data.noise + NUGGET + RELATIVE_NUGGET * variance, 1.0)
+    chol = jnp.linalg.cholesky(kernel + jnp.diag(diagonal))
+    residual = (data.y - mean_function(spec.mean, hyper.mean, data.x)) * mask
+    white = solve_triangular(chol, residual, lower=True)
+    design = solve_triangular(chol, basis(spec.mean, hyper.mean, data.x) * mask[:, None], lower=True)
+    basis_chol = jnp.linalg.cholesky(jnp.eye(design.shape[1]) + design.T @ design)
+    beta = solve_triangular(
+        basis_chol, solve_triangular(basis_chol, design.T @ white, lower=True), lower=True, trans=1
+    )
+    return GP(hyper, data, chol, white - design @ beta, design, basis_chol, beta)
+
+
+def log_marginal(spec: Spec, hyper: Hyper, data: Data) -> Array:
+    """Log marginal likelihood of the data (up to a constant)."""
+    gp = condition(spec, hyper, data)
+    fit = gp.white @ gp.white + gp.beta @ gp.beta
+    return -0.5 * fit - jnp.log(jnp.diagonal(gp.chol)).sum() - jnp.log(jnp.diagonal(gp.basis_chol)).sum()
+
+
+def features(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:
+    """Vectors v (n, m) and s (p, m) with C(x, x') = k(x, x') - v.v' + s.s'."""
+    cross = prior_covariance(spec, gp.hyper, gp.data.x, x) * gp.data.mask[:, None]
+    v = solve_triangular(gp.chol, cross, lower=True)
+    rest = basis(spec.mean, gp.hyper.mean, x).T - gp.design.T @ v
+    return v, solve_triangular(gp.basis_chol, rest, lower=True)
+
+
+def predict(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:
+    """Posterior mean and variance at ``x`` (m, d), each of shape (m,)."""
+    v, s = features(spec, gp, x)
+    mean = (
+        mean_function(spec.mean, gp.hyper.mean, x)
+        + basis(spec.mean, gp.hyper.mean, x) @ gp.beta
+        + v.T @ gp.white
+    )
+    variance = jnp.exp(2.0 * gp.hyper.log_amplitude) - (v * v).sum(0) + (s * s).sum(0)
+    return mean, jnp.maximum(variance, 1e-12)
+
+
+def covariance(spec: Spec, gp: GP, a: Array, b: Array) -> Array:
+    """Posterior covariance of ``a`` (m, d) with ``b`` (l, d), shape (m, l)."""
+    (va, sa), (vb, sb) = features(spec, gp, a), features(spec, gp, b)
+    return prior_covariance(spec, gp.hyper, a, b) - va.T @ vb + sa.T @ sb

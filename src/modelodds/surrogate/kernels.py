@@ -1,0 +1,43 @@
+"""Stationary covariance functions with one length-scale per dimension.
+
+Written by hand: tinygp's conditioning at 4096 nodes took 4.5 times as long, its likelihood and gradient 1.4 times
+(n = 128, d = 3, two cores; ``python benchmarks/tinygp.py`` prints both).
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array
+
+_TINY = 1e-30  # keeps the gradient of a square root finite at zero distance
+
+
+def squared_distance(a: Array, b: Array, lengthscale: Array) -> Array:
+    """Scaled squared distances, shape (n, m), of points ``a`` (n, d) and ``b`` (m, d)."""
+    a, b = a / lengthscale, b / lengthscale
+    cross = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :] - 2.0 * a @ b.T
+    return jnp.maximum(cross, _TINY)
+
+
+def squared_exponential(r2: Array) -> Array:
+    """Correlation at squared distance ``r2``: infinitely smooth."""
+    return jnp.exp(-0.5 * r2)
+
+
+def matern52(r2: Array) -> Array:
+    """Correlation at squared distance ``r2``: twice differentiable."""
+    r = jnp.sqrt(5.0 * r2)
+    return (1.0 + r + r * r / 3.0) * jnp.exp(-r)
+
+
+def matern32(r2: Array) -> Array:
+    """Correlation at squared distance ``r2``: once differentiable (the paper's choice)."""
+    r = jnp.sqrt(3.0 * r2)
+    return (1.0 + r) * jnp.exp(-r)
+
+
+KERNELS: dict[str, Callable[[Array], Array]] = {
+    "matern32": matern32,
+    "matern52": matern52,
+    "squared_exponential": squared_exponential,
+}

@@ -1,0 +1,44 @@
+"""Prior means of the log-likelihood: what the surrogate falls back to where nothing was observed.
+
+A mean has two parts: a function of a few hyperparameters, and basis functions whose coefficients get a Gaussian
+prior and are integrated out in closed form (Rasmussen & Williams 2006, section 2.7).
+
+| name                | hyperparameters                    | basis                       |
+|---------------------|------------------------------------|-----------------------------|
+| ``constant``        | c                                  | none                        |
+| ``quadratic``       | c, x0 (d), log omega (d): c - sum ((x - x0) / omega)^2 / 2 | none |
+| ``full_quadratic``  | log b                              | 1, x_j, x_j x_l, times b    |
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+MEANS = ("constant", "quadratic", "full_quadratic")
+
+
+def n_hyper(mean: str, d: int) -> int:
+    """How many hyperparameters the mean has in ``d`` dimensions."""
+    return 1 + 2 * d if mean == "quadratic" else 1
+
+
+def mean_function(mean: str, hyper: Array, x: Array) -> Array:
+    """Value at points ``x`` (n, d) of the part that depends on hyperparameters, shape (n,)."""
+    d = x.shape[1]
+    if mean == "constant":
+        return jnp.full(x.shape[0], hyper[0])
+    if mean == "quadratic":
+        return hyper[0] - 0.5 * jnp.sum(((x - hyper[1 : d + 1]) * jnp.exp(-hyper[d + 1 :])) ** 2, axis=1)
+    return jnp.zeros(x.shape[0])
+
+
+def basis(mean: str, hyper: Array, x: Array) -> Array:
+    """Basis functions at ``x`` (n, d), scaled so that their coefficients are standard normal a priori, (n, p)."""
+    n, d = x.shape
+    if mean != "full_quadratic":
+        return jnp.zeros((n, 0))
+    row, col = np.triu_indices(d)
+    constant = jnp.full((n, 1), 100.0)  # the level is all but free
+    return jnp.concatenate(
+        [constant, jnp.exp(hyper[0]) * x, jnp.exp(hyper[0]) * x[:, row] * x[:, col]], axis=1
+    )

@@ -1,0 +1,73 @@
+"""Observations of one model's log-likelihood, as the surrogate is given them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelodds.surrogate.gp import Data
+
+Array = NDArray[np.float64]
+
+BUCKETS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+"""Sizes observations are padded to, so that a run compiles a handful of times."""
+
+SHAPE = 0.1  # extra noise per nat beyond the gap that is worth following
+
+
+def followed_gap(d: int) -> float:
+    """Nats below the best observation within which the surrogate should follow the likelihood closely.
+
+    A Gaussian's log-density falls by about d/2 on average and rarely by more than this in its bulk.
+    """
+    return 5.0 + 2.5 * d
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Points, log-likelihoods and the variance of each."""
+
+    x: Array  # (n, d)
+    y: Array  # (n,) may hold -inf
+    noise: Array  # (n,)
+
+    @classmethod
+    def empty(cls, d: int) -> "Observations":
+        """No observations of a ``d``-dimensional model."""
+        return cls(np.empty((0, d)), np.empty(0), np.empty(0))
+
+    def add(self, x: Array, y: float | Array, noise: float | Array = 0.0) -> "Observations":
+        """These and more: one point (d,) or several (m, d)."""
+        x, y = np.atleast_2d(x), np.atleast_1d(y)
+        return Observations(
+            np.vstack([self.x, x]), np.append(self.y, y), np.append(self.noise, np.broadcast_to(noise, len(y)))
+        )
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def best(self) -> float:
+        """The largest log-likelihood; minus infinity while none is finite."""
+        return float(self.y.max(initial=-np.inf))
+
+    def data(self, shaped_noise: bool, best: float | None = None) -> Data:
+        """Values relative to the best (or the given one), likelihoods of zero made finite, noise shaped, padded.
+
+        A likelihood of zero enters just below the gap that is followed closely: low enough to carry no mass, and no
+        deeper a cliff than that takes.
+        """
+        d = self.x.shape[1]
+        gap = (self.best if best is None else best) - self.y
+        gap = np.where(np.isfinite(gap), gap, followed_gap(d) + 5.0)
+        noise = self.noise
+        if shaped_noise:
+            noise = noise + (SHAPE * np.maximum(0.0, gap - followed_gap(d))) ** 2
+        n = len(self)
+        pad = next((b for b in BUCKETS if b >= n), n) - n
+        return Data(
+            np.vstack([self.x, np.zeros((pad, d))]),
+            np.append(-gap, np.zeros(pad)),
+            np.append(noise, np.zeros(pad)),
+            np.append(np.ones(n), np.zeros(pad)),
+        )

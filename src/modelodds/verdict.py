@@ -1,0 +1,128 @@
+"""What a result says, in words a reader who is no statistician can act on."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from modelodds.result import Result
+
+Z95 = 1.959963984540054  # half-width of a 95 % interval of the standard normal
+LN10 = math.log(10.0)
+
+
+def summary(result: Result) -> str:
+    """Verdict, table, counts and why the run stopped: one paragraph each."""
+    return "\n\n".join([verdict(result), table_text(result), f"{counts(result)} {result.message}".strip()])
+
+
+def verdict(result: Result) -> str:
+    """One or two sentences: which model is favoured, by how much, and whether that is settled."""
+    order = list(result.table().index)
+    if len(order) == 1:
+        return _evidence(result, order[0])
+    best, second = order[:2]
+    odds = _odds_sentence(best, second, *result.log_odds(best, second))
+    prior = "" if _equal_priors(result) else " The odds include the prior probabilities of the models."
+    return odds + _share(result, best) + prior
+
+
+def counts(result: Result) -> str:
+    """How many evaluations each model had, and how many of all failed."""
+    each = result.n_evaluations
+    total, failed = sum(each.values()), sum(result.n_failures.values())
+    spent = ", ".join(f"{name} {n}" for name, n in each.items())
+    split = f" ({spent})" if len(each) > 1 and total else ""
+    failures = f", of which {failed} failed" if failed else ""
+    return f"{total} evaluation{'' if total == 1 else 's'}{split}{failures}."
+
+
+def table_text(result: Result) -> str:
+    """The table of the result in aligned columns, a mean and its standard deviation together."""
+    table = result.table()
+    pairs = {"probability": 4, "log_evidence": 2, "log_bayes_factor": 2}
+    columns = {"model": list(table.index)}
+    for name, digits in pairs.items():
+        values = zip(table[name], table[f"{name}_sd"], strict=True)
+        columns[name.replace("_", " ")] = [_plus_minus(mean, sd, digits) for mean, sd in values]
+    if len(table) == 1:
+        del columns["probability"], columns["log bayes factor"]
+    columns |= {name: [str(n) for n in table[name]] for name in ("evaluations", "failures")}
+    return _align({_TITLES.get(name, name): cells for name, cells in columns.items()})
+
+
+_TITLES = {"log evidence": "log-evidence", "log bayes factor": "log Bayes factor"}
+
+
+def odds_text(log_odds: float, digits: int = 2) -> str:
+    """Odds to one as text: 0.45, 3.2, 160; beyond 10^4 either way, as a power of ten."""
+    power = log_odds / LN10
+    if abs(power) > 4.0:
+        return f"10^{power:.{max(digits - 1, 0)}f}"
+    value = float(f"{math.exp(log_odds):.{digits}g}")
+    decimals = max(digits - 1 - math.floor(math.log10(value)), 0)
+    return f"{value:.{decimals}f}"
+
+
+def _odds_sentence(best: str, second: str, mean: float, sd: float) -> str:
+    if math.isinf(mean):
+        return f"{best} is favoured beyond any odds over {second}, whose evidence is zero."
+    middle, low, high = _interval(mean, sd)
+    interval = f"95 % interval {low} to {high}"
+    if mean - Z95 * sd > 0.0:
+        return f"{best} is favoured {middle} : 1 over {second}" + (f" ({interval})." if sd > 0.0 else ".")
+    apart = (
+        f"The evaluations so far do not tell {best} and {second} apart: the odds are {middle} : 1 for {best}"
+    )
+    return f"{apart} ({interval})."
+
+
+def _interval(mean: float, sd: float) -> tuple[str, str, str]:
+    """Odds and the ends of their 95 % interval, with as many digits as it takes to tell them apart."""
+    numbers = (mean, mean - Z95 * sd, mean + Z95 * sd)
+    for digits in (2, 3, 4):
+        middle, low, high = (odds_text(number, digits) for number in numbers)
+        if len({middle, low, high}) == 3:
+            break
+    else:
+        middle, low, high = (odds_text(number, 3) for number in numbers)
+    return middle, low, high
+
+
+def _share(result: Result, best: str) -> str:
+    """With more than two models the odds over the runner-up are not the whole story."""
+    if len(result.names) == 2:
+        return ""
+    share = _plus_minus(result.probabilities[best], result.probability_sd[best], 3)
+    return f" Among the {len(result.names)} models {best} has posterior probability {share}."
+
+
+def _evidence(result: Result, name: str) -> str:
+    mean, sd = result.log_evidence[name], result.log_evidence_sd[name]
+    tens = f"{_plus_minus(mean / LN10, sd / LN10, 2)} in powers of ten"
+    return f"The log-evidence of {name} is {_plus_minus(mean, sd, 2)} ({tens}); no other model was given."
+
+
+def _equal_priors(result: Result) -> bool:
+    return bool(max(result.prior_probabilities) - min(result.prior_probabilities) < 1e-12)
+
+
+def _plus_minus(mean: float, sd: float, digits: int) -> str:
+    """`mean ± sd` with at least `digits` decimals, more for a small sd; a small mean in powers of ten."""
+    if 0.0 < mean < 10.0**-digits:
+        return f"{mean:.1e} ± {sd:.1e}"
+    if 1e-6 <= sd < 10.0**-digits:
+        digits = -math.floor(math.log10(sd))
+    return f"{mean:.{digits}f} ± {sd:.{digits}f}"
+
+
+def _align(columns: dict[str, list[str]]) -> str:
+    """Left-align the first column and right-align the rest, under their titles."""
+    rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = []
+    for first, *rest in rows:
+        right = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *right]))
+    return "\n".join(lines)
