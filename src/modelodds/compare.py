@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,9 +10,11 @@ from modelodds.errors import BudgetError, OptionError
 from modelodds.evaluate import Outcome, evaluate
 from modelodds.method import Method
 from modelodds.model import Model
-from modelodds.progress import Progress
 from modelodds.result import Result
 from modelodds.session import Query, Session
+
+if TYPE_CHECKING:
+    from modelodds.progress import Progress
 
 FAILURES = (20, 0.5)  # more failures than this, and than this share of all evaluations, end a run
 
@@ -63,6 +65,8 @@ def compare(
     -------
     Result
     """
+    from modelodds.progress import Progress  # rich is not needed to import modelodds
+
     _check(budget, batch, executor, ledger)
     session = Session(models, method, rng, budget=budget)
     with Progress(session, budget, progress) as view:
@@ -79,7 +83,7 @@ def _run(
     stop: Callable[[Session], bool] | None,
     batch: int,
     executor: Executor | None,
-    view: Progress,
+    view: "Progress",
 ) -> str:
     while session.n_evaluations < budget:
         queries = session.ask(min(batch, budget - session.n_evaluations))

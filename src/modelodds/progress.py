@@ -1,6 +1,11 @@
-"""Shows how a comparison goes: a live table on a terminal, plain lines now and then in a log."""
+"""Shows how a comparison goes: a live table on a terminal, plain lines now and then in a log.
+
+The view only looks: it shows the belief that the session last formed for itself and never asks it to form one. Forming
+a belief refits surrogates, so a view that asked would change the run it shows.
+"""
 
 import time
+from dataclasses import dataclass
 from types import TracebackType
 
 import numpy as np
@@ -10,9 +15,25 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from modelodds import odds
 from modelodds.session import Belief, Session
 
 LINES = 10  # plain lines in a log, spread over the budget
+LOST = 100.0  # nats: a log-evidence less certain than this is not worth a number
+BAR = 40  # characters
+NARROW = 76  # columns of a terminal below which the log-evidences are left out
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A session after an evaluation."""
+
+    done: int
+    failures: int
+    counts: dict[str, int]
+    overhead_seconds: float
+    in_design: bool
+    belief: Belief | None  # None before there is one
 
 
 class Progress:
@@ -24,10 +45,13 @@ class Progress:
         self._live: Live | None = None
         self._start = time.perf_counter()
         self._lines = 0
+        self._snapshot = take_snapshot(session)
 
     def __enter__(self) -> "Progress":
         if self._console is not None and self._console.is_terminal:
-            self._live = Live(console=self._console, refresh_per_second=8, transient=True)
+            self._live = Live(
+                console=self._console, refresh_per_second=4, transient=True, get_renderable=self.render
+            )
             self._live.start()
         return self
 
@@ -39,56 +63,108 @@ class Progress:
 
     def update(self) -> None:
         """Show where the session stands."""
-        if self._live is not None:
-            self._live.update(self._view())
-        elif self._console is not None:
+        if self._console is None:
+            return
+        self._snapshot = take_snapshot(self.session)
+        if self._live is None:
             self._line()
 
-    def _belief(self) -> Belief | None:
-        return None if self.session.in_design else self.session.belief()
+    # ------------------------------------------------------------------ a log
 
     def _line(self) -> None:
-        done = self.session.n_evaluations
+        done = self._snapshot.done
         if done * LINES < (self._lines + 1) * self.budget:
             return
         self._lines = done * LINES // self.budget
-        belief = self._belief()
-        shares = "initial design" if belief is None else ", ".join(
-            f"{m.name} {p:.3f} ± {sd:.3f}"
-            for m, p, sd in zip(self.session.models, belief.probabilities, belief.probability_sd, strict=True)
-        )
+        failed = f", {self._snapshot.failures} failed" if self._snapshot.failures else ""
         assert self._console is not None
-        self._console.print(f"modelodds: {done}/{self.budget} evaluations: {shares}", highlight=False, soft_wrap=True)
+        self._console.print(
+            f"modelodds: {done}/{self.budget} evaluations{failed}: {self._shares()}",
+            highlight=False,
+            soft_wrap=True,
+            markup=False,
+            emoji=False,
+        )
 
-    def _view(self) -> RenderableType:
-        belief, counts = self._belief(), self.session.counts()
-        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-        for title in ("model", "probability", "log-evidence", "log-odds against the best", "evaluations"):
-            table.add_column(title, justify="left" if title == "model" else "right")
+    def _shares(self) -> str:
+        belief = self._snapshot.belief
+        if belief is None:
+            return "initial points"
+        shares = zip(self.session.models, belief.probabilities, belief.probability_sd, strict=True)
+        return ", ".join(f"{m.name} {p:.3f} ± {sd:.3f}" for m, p, sd in shares)
+
+    # ------------------------------------------------------------------ a terminal
+
+    def render(self) -> RenderableType:
+        """The live view, never wrapped: on a narrow terminal names are cut, then the log-evidences left out."""
+        titles = ["probability", "log-evidence", "log-odds to best", "evaluations"]
+        narrow = self._console is not None and self._console.width < NARROW
+        shown = [i for i, title in enumerate(titles) if not (narrow and title == "log-evidence")]
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column("model", min_width=8)
+        for j in shown:
+            table.add_column(titles[j], justify="right", no_wrap=True)
         for i, model in enumerate(self.session.models):
-            cells = ["…", "…", "…"] if belief is None else self._cells(belief, i)
-            table.add_row(model.name, *cells, str(counts[model.name]))
-        return Group(table, self._footer())
+            cells = [*self._cells(i), str(self._snapshot.counts[model.name])]
+            name = Text(model.name, no_wrap=True, overflow="ellipsis")
+            table.add_row(name, *(cells[j] for j in shown))
+        return Group(table, Text(), self._bar(), Text(self._clock(), "dim"))
 
-    def _cells(self, belief: Belief, i: int) -> list[str]:
+    def _cells(self, i: int) -> list[str]:
+        belief = self._snapshot.belief
+        if belief is None:
+            return ["…"] * 3
         best = int(np.argmax(belief.probabilities))
         prior = np.log([m.prior_probability for m in self.session.models])
         gap = belief.mean[i] + prior[i] - belief.mean[best] - prior[best]
-        gap_sd = np.hypot(belief.sd[i], belief.sd[best])
         return [
             f"{belief.probabilities[i]:.3f} ± {belief.probability_sd[i]:.3f}",
-            f"{belief.mean[i]:.2f} ± {belief.sd[i]:.2f}",
-            "best" if i == best else f"{gap:.2f} ± {gap_sd:.2f}",
+            _nats(belief.mean[i], belief.sd[i]),
+            "best" if i == best else _nats(gap, float(np.hypot(belief.sd[i], belief.sd[best]))),
         ]
 
-    def _footer(self) -> RenderableType:
-        done = self.session.n_evaluations
-        elapsed = time.perf_counter() - self._start
-        failures = f", {self.session.n_failures} failed" if self.session.n_failures else ""
+    def _bar(self) -> RenderableType:
+        done, failures = self._snapshot.done, self._snapshot.failures
+        failed = f", {failures} failed" if failures else ""
         line = Table.grid(padding=(0, 2))
         line.add_row(
-            ProgressBar(total=self.budget, completed=done, width=40),
-            Text(f"{done}/{self.budget} evaluations{failures}"),
-            Text(f"{elapsed:.0f} s, of which ours {1000 * self.session.overhead_seconds / max(done, 1):.0f} ms each", "dim"),
+            ProgressBar(total=self.budget, completed=done, width=BAR),
+            Text(f"{done}/{self.budget} evaluations{failed}", no_wrap=True),
         )
         return line
+
+    def _clock(self) -> str:
+        elapsed = time.perf_counter() - self._start
+        if self._snapshot.belief is None:
+            stage = "initial points" if self._snapshot.in_design else "compiling, once per run"
+            return f"{elapsed:.0f} s: {stage}"
+        own = min(self._snapshot.overhead_seconds, elapsed)
+        each = own / max(self._snapshot.done, 1)
+        return f"{elapsed:.0f} s: {elapsed - own:.0f} s in the models, {own:.0f} s in modelodds ({each:.2g} s each)"
+
+
+def take_snapshot(session: Session) -> Snapshot:
+    """Copy what the view shows, so that its own thread never reads a session at work."""
+    return Snapshot(
+        session.n_evaluations,
+        session.n_failures,
+        session.counts(),
+        session.overhead_seconds,
+        session.in_design,
+        _last_belief(session),
+    )
+
+
+def _last_belief(session: Session) -> Belief | None:
+    """The session's latest belief: one evaluation old, as the next is formed when a point is asked for."""
+    if not session._history:
+        return None
+    row = session._history[-1]
+    mean = np.array([row[f"log_evidence[{m.name}]"] for m in session.models])
+    sd = np.array([row[f"log_evidence_sd[{m.name}]"] for m in session.models])
+    z, cov = odds.moments(mean, sd, np.log([m.prior_probability for m in session.models]))
+    return Belief(mean, sd, z, np.sqrt(np.diag(cov)))
+
+
+def _nats(mean: float, sd: float) -> str:
+    return "unknown" if sd > LOST else f"{mean:.2f} ± {sd:.2f}"

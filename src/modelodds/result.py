@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from modelodds import odds, storage, verdict
+from modelodds import odds, verdict
 from modelodds.errors import ResultError
+
+if TYPE_CHECKING:  # pandas takes a quarter of a second to import: only where a table is made
+    import pandas as pd
 
 Array = NDArray[np.float64]
 NEGLIGIBLE = 1e-12  # models less probable than this have no say in an average
@@ -183,6 +185,8 @@ class Result:
             "evaluations": self._column(self.n_evaluations, order),
             "failures": self._column(self.n_failures, order),
         }
+        import pandas as pd
+
         return pd.DataFrame(columns, index=pd.Index(order, name="model"))
 
     def summary(self) -> str:
@@ -191,6 +195,8 @@ class Result:
 
     def posterior(self, name: str, draws: int = 1000, rng: int | np.random.Generator = 0) -> pd.DataFrame:
         """Posterior draws of one model's parameters, resampled from those kept; one column per parameter."""
+        import pandas as pd
+
         kept = self._draws(name)
         rows = np.random.default_rng(rng).choice(len(kept), size=draws, replace=draws > len(kept))
         return pd.DataFrame(kept[rows], columns=list(self.parameters[name]))
@@ -214,11 +220,15 @@ class Result:
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the whole result as strict JSON; `from_json` gives back every float to its last bit."""
+        from modelodds import storage
+
         storage.write(path, {field.name: getattr(self, field.name) for field in fields(self)})
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Result:
         """Read a result that `to_json` wrote."""
+        from modelodds import storage
+
         found = storage.read(path)
         expected = {field.name for field in fields(cls)}
         if found.keys() != expected:

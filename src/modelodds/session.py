@@ -7,12 +7,12 @@ is asked for by asking again.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
@@ -24,7 +24,11 @@ from modelodds.evaluate import Outcome, read_value
 from modelodds.learner import Learner
 from modelodds.method import PRESETS, Method, resolve_method
 from modelodds.model import Model, check_models
+from modelodds.precision import one_blas_thread
 from modelodds.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -115,10 +119,8 @@ class Session:
 
     def ask(self, n: int = 1) -> list[Query]:
         """The next ``n`` evaluations to make; fewer, or none, where nothing is left to learn."""
-        start = time.perf_counter()
-        queries = [query for _ in range(n) if (query := self._ask_one()) is not None]
-        self.overhead_seconds += time.perf_counter() - start
-        return queries
+        with self._at_work():
+            return [query for _ in range(n) if (query := self._ask_one()) is not None]
 
     def _ask_one(self) -> Query | None:
         chosen = self._from_design() or self._from_acquisition()
@@ -147,7 +149,7 @@ class Session:
         active = [i for i in active if self.models[i].dim]
         if not active:
             return None
-        self.belief()
+        self._update()
         rule = self._rule()
         proposals = {i: self._learners[i].propose(rule) for i in active}
         best = np.array([proposals[i].score if i in proposals else 0.0 for i in range(len(self.models))])
@@ -184,11 +186,10 @@ class Session:
         if outcome.status == "failed":
             self.fail(query, outcome.reason, outcome.seconds or seconds)
             return
-        start, query = time.perf_counter(), self._take(query)
-        learner = self._learner(query)
-        learner.tell(query.id, outcome.value, outcome.standard_error**2)
+        query = self._take(query)
+        with self._at_work():
+            self._learner(query).tell(query.id, outcome.value, outcome.standard_error**2)
         self._note(query, outcome, outcome.seconds or seconds)
-        self.overhead_seconds += time.perf_counter() - start
 
     def fail(self, query: Query | int, reason: str, seconds: float = np.nan) -> None:
         """Say that a query gave no value, and why; the session goes on around it."""
@@ -220,6 +221,14 @@ class Session:
             }
         )
 
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """Our own computing: timed, and on one BLAS thread."""
+        start = time.perf_counter()
+        with one_blas_thread():
+            yield
+        self.overhead_seconds += time.perf_counter() - start
+
     # ------------------------------------------------------------------ what is known
 
     @property
@@ -245,7 +254,12 @@ class Session:
         return counts
 
     def belief(self) -> Belief:
-        """Where the comparison stands; brings every learner up to date."""
+        """Where the comparison stands."""
+        with self._at_work():
+            return self._update()
+
+    def _update(self) -> Belief:
+        """Bring every learner up to date and note where the comparison stands."""
         for learner in self._learners:
             learner.update()
         belief = self._belief([learner.evidence for learner in self._learners])
@@ -272,11 +286,13 @@ class Session:
 
     def result(self, status: str = "open", message: str = "The session is still open.") -> Result:
         """The answer so far, its quadrature done anew on fresh nodes. Asking for it changes nothing in the session."""
-        start = time.perf_counter()
-        self.belief()
-        reports = [learner.report(KEPT_DRAWS, s) for learner, s in zip(self._learners, self._report_seeds, strict=True)]
-        belief = self._belief([evidence for evidence, _ in reports])
-        self.overhead_seconds += time.perf_counter() - start
+        import pandas as pd
+
+        with self._at_work():
+            self._update()
+            seeded = zip(self._learners, self._report_seeds, strict=True)
+            reports = [learner.report(KEPT_DRAWS, seed) for learner, seed in seeded]
+            belief = self._belief([evidence for evidence, _ in reports])
         return Result.build(
             names=[m.name for m in self.models],
             prior_probabilities=np.exp(self._log_prior),
@@ -294,7 +310,9 @@ class Session:
             overhead_seconds=self.overhead_seconds,
         )
 
-    def _evaluations(self) -> pd.DataFrame:
+    def _evaluations(self) -> "pd.DataFrame":
+        import pandas as pd
+
         parameters = dict.fromkeys(name for m in self.models for name in m.prior.names)
         columns = ["id", "model", *parameters, "log_likelihood", "standard_error", "status", "reason", "seconds"]
         return pd.DataFrame(self._log, columns=columns)

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 
 Z95 = 1.959963984540054  # half-width of a 95 % interval of the standard normal
 LN10 = math.log(10.0)
+SMALL = math.log(3.0)  # log-odds below which a lead is "not worth more than a bare mention" (Kass & Raftery 1995)
+EVEN = math.log(1.1)  # log-odds that nobody would call a lead, however precisely they are known
+LOST = 100.0  # nats: log-odds less certain than this are not known at all
+MOST_SHARES = 4  # models named with their share of the probability
 
 
 def summary(result: Result) -> str:
@@ -23,9 +27,12 @@ def verdict(result: Result) -> str:
     if len(order) == 1:
         return _evidence(result, order[0])
     best, second = order[:2]
-    odds = _odds_sentence(best, second, *result.log_odds(best, second))
-    prior = "" if _equal_priors(result) else " The odds include the prior probabilities of the models."
-    return odds + _share(result, best) + prior
+    equal = _equal_priors(result)
+    by = "The data" if equal else "The data and the prior probabilities together"
+    mean, sd = result.log_odds(best, second)
+    odds = _odds_sentence(best, second, mean, sd, by)
+    shares = _shares(result, order) if len(order) > 2 and sd <= LOST else ""
+    return odds + shares + ("" if equal else " The odds include the prior probabilities of the models.")
 
 
 def counts(result: Result) -> str:
@@ -34,8 +41,14 @@ def counts(result: Result) -> str:
     total, failed = sum(each.values()), sum(result.n_failures.values())
     spent = ", ".join(f"{name} {n}" for name, n in each.items())
     split = f" ({spent})" if len(each) > 1 and total else ""
-    failures = f", of which {failed} failed" if failed else ""
+    failures = f", of which {failed} failed ({_commonest_reason(result)})" if failed else ""
     return f"{total} evaluation{'' if total == 1 else 's'}{split}{failures}."
+
+
+def _commonest_reason(result: Result) -> str:
+    reasons = result.evaluations.loc[result.evaluations["status"] == "failed", "reason"].value_counts()
+    reason, times = str(reasons.index[0]), int(reasons.iloc[0])
+    return f"{reason}" if len(reasons) == 1 else f"{times} times {reason}"
 
 
 def table_text(result: Result) -> str:
@@ -48,7 +61,8 @@ def table_text(result: Result) -> str:
         columns[name.replace("_", " ")] = [_plus_minus(mean, sd, digits) for mean, sd in values]
     if len(table) == 1:
         del columns["probability"], columns["log bayes factor"]
-    columns |= {name: [str(n) for n in table[name]] for name in ("evaluations", "failures")}
+    counted = ("evaluations", "failures") if table["failures"].any() else ("evaluations",)
+    columns |= {name: [str(n) for n in table[name]] for name in counted}
     return _align({_TITLES.get(name, name): cells for name, cells in columns.items()})
 
 
@@ -65,17 +79,27 @@ def odds_text(log_odds: float, digits: int = 2) -> str:
     return f"{value:.{decimals}f}"
 
 
-def _odds_sentence(best: str, second: str, mean: float, sd: float) -> str:
+def _odds_sentence(best: str, second: str, mean: float, sd: float, by: str) -> str:
+    """What the odds say, in one of five ways.
+
+    Nothing known, a clear lead, a lead too small to act on, an even match that is well measured, or not enough seen.
+    """
     if math.isinf(mean):
         return f"{best} is favoured beyond any odds over {second}, whose evidence is zero."
+    if sd > LOST:
+        return f"The evaluations so far say nothing about the odds between {best} and {second}."
     middle, low, high = _interval(mean, sd)
-    interval = f"95 % interval {low} to {high}"
-    if mean - Z95 * sd > 0.0:
-        return f"{best} is favoured {middle} : 1 over {second}" + (f" ({interval})." if sd > 0.0 else ".")
-    apart = (
-        f"The evaluations so far do not tell {best} and {second} apart: the odds are {middle} : 1 for {best}"
+    interval = f" (95 % interval {low} to {high})" if sd > 0.0 else ""
+    lowest, highest = mean - Z95 * sd, mean + Z95 * sd
+    if lowest > 0.0 and highest > EVEN:
+        small = ": too small a lead to choose by" if highest < SMALL else ""
+        return f"{best} is favoured {middle} : 1 over {second}{interval}{small}."
+    if -SMALL < lowest and highest < SMALL:
+        return f"{by} favour neither {best} nor {second}: the odds are {middle} : 1{interval}."
+    return (
+        f"The evaluations so far do not tell {best} and {second} apart: the odds are {middle} : 1 for {best}, but"
+        f" could well be anything from {low} to {high} : 1 (95 % interval). More evaluations would narrow this down."
     )
-    return f"{apart} ({interval})."
 
 
 def _interval(mean: float, sd: float) -> tuple[str, str, str]:
@@ -90,12 +114,21 @@ def _interval(mean: float, sd: float) -> tuple[str, str, str]:
     return middle, low, high
 
 
-def _share(result: Result, best: str) -> str:
+def _shares(result: Result, order: list[str]) -> str:
     """With more than two models the odds over the runner-up are not the whole story."""
-    if len(result.names) == 2:
-        return ""
-    share = _plus_minus(result.probabilities[best], result.probability_sd[best], 3)
-    return f" Among the {len(result.names)} models {best} has posterior probability {share}."
+    named = order if len(order) <= MOST_SHARES + 1 else order[:MOST_SHARES]
+    shares = [f"{name} {_percent(result.probabilities[name])}" for name in named]
+    rest = sum(result.probabilities[name] for name in order[len(named) :])
+    if len(named) < len(order):
+        shares.append(f"the other {len(order) - len(named)} together {_percent(rest)}")
+    return f" Probabilities of the {len(order)} models: {', '.join(shares)}."
+
+
+def _percent(share: float) -> str:
+    """A share in whole per cent, or as a bound where rounding would make it 0 or 100."""
+    if share < 0.005:
+        return "under 0.5 %"
+    return "over 99.5 %" if share > 0.995 else f"{100 * share:.0f} %"
 
 
 def _evidence(result: Result, name: str) -> str:

@@ -51,9 +51,9 @@ def hyper_prior(spec: Spec, d: int, log_space: bool) -> HyperPrior:
     return HyperPrior(*(np.array(part, dtype=float) for part in (loc, scale, lower, upper)))
 
 
-def unflatten(vector: Array, d: int) -> Hyper:
+def unflatten(vector: Array, d: int, kernel: Array | int = 0) -> Hyper:
     """Hyperparameters from their flat vector (h,)."""
-    return Hyper(vector[:d], vector[d], vector[d + 1 :])
+    return Hyper(vector[:d], vector[d], vector[d + 1 :], kernel)
 
 
 def log_marginal_original(spec: Spec, hyper: Hyper, data: Data) -> Array:
@@ -71,9 +71,11 @@ def log_marginal_original(spec: Spec, hyper: Hyper, data: Data) -> Array:
     return -0.5 * white @ white - jnp.log(jnp.diagonal(chol)).sum() - (log_mu * data.mask).sum()
 
 
-def _objective(vector: Array, data: Data, loc: Array, scale: Array, spec: Spec, log_space: bool) -> Array:
+def _objective(
+    vector: Array, kernel: Array, data: Data, loc: Array, scale: Array, spec: Spec, log_space: bool
+) -> Array:
     marginal = log_marginal if log_space else log_marginal_original
-    hyper = unflatten(vector, data.x.shape[1])
+    hyper = unflatten(vector, data.x.shape[1], kernel)
     return 0.5 * jnp.sum(((vector - loc) / scale) ** 2) - marginal(spec, hyper, data)
 
 
@@ -85,6 +87,11 @@ class Fit(NamedTuple):
 
     vector: np.ndarray  # (h,)
     loss: float
+    kernel: int
+
+    def hyper(self, d: int) -> Hyper:
+        """The hyperparameters by name."""
+        return unflatten(self.vector, d, self.kernel)
 
 
 def fit(
@@ -94,14 +101,18 @@ def fit(
     warm: np.ndarray | None = None,
     starts: int = 3,
     max_iterations: int = 100,
+    kernel: int = 0,
 ) -> Fit:
-    """Most probable hyperparameters, searched from ``starts`` fixed points and from ``warm``."""
+    """Most probable hyperparameters, searched from ``starts`` fixed points and from ``warm``.
+
+    ``kernel`` is the position in ``KERNELS`` for a ``spec`` of kernel ``"any"``.
+    """
     d = data.x.shape[1]
     prior = hyper_prior(spec, d, log_space)
     points = start_points(spec, prior, data, starts)
     if warm is not None:
         points = [warm, *points]
-    found = [_search(spec, data, log_space, prior, point, max_iterations) for point in points]
+    found = [_search(spec, kernel, data, log_space, prior, point, max_iterations) for point in points]
     return min(found, key=lambda f: f.loss)
 
 
@@ -119,10 +130,10 @@ def start_points(spec: Spec, prior: HyperPrior, data: Data, starts: int) -> list
 
 
 def _search(
-    spec: Spec, data: Data, log_space: bool, prior: HyperPrior, start: np.ndarray, max_iterations: int
+    spec: Spec, kernel: int, data: Data, log_space: bool, prior: HyperPrior, start: np.ndarray, max_iterations: int
 ) -> Fit:
     def loss(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        value, grad = _value_and_grad(vector, data, prior.loc, prior.scale, spec=spec, log_space=log_space)
+        value, grad = _value_and_grad(vector, kernel, data, prior.loc, prior.scale, spec=spec, log_space=log_space)
         value, grad = float(value), np.asarray(grad)
         if not np.isfinite(value) or not np.all(np.isfinite(grad)):
             return 1e12, np.zeros_like(vector)  # a Cholesky factor broke down: the line search backs off
@@ -137,7 +148,7 @@ def _search(
         bounds=optimize.Bounds(prior.lower, prior.upper),
         options={"maxiter": max_iterations, "ftol": 1e-7},
     )
-    return Fit(np.asarray(found.x), float(found.fun))
+    return Fit(np.asarray(found.x), float(found.fun), kernel)
 
 
 __all__ = [

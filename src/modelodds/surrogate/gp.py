@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 
-from modelodds.surrogate.kernels import KERNELS, squared_distance
+from modelodds.surrogate.kernels import correlation, squared_distance
 from modelodds.surrogate.means import basis, mean_function
 
 NUGGET = 1e-6  # variance added to every observation, in nats^2 ...
@@ -24,8 +24,8 @@ RELATIVE_NUGGET = 1e-8  # ... and as a share of the kernel's variance: what floa
 class Spec(NamedTuple):
     """What kind of GP it is: compile-time constants."""
 
-    kernel: str
-    mean: str
+    kernel: str  # a name in KERNELS, or "any": as Hyper.kernel says
+    mean: str  # a name in MEANS
 
 
 class Hyper(NamedTuple):
@@ -34,6 +34,7 @@ class Hyper(NamedTuple):
     log_lengthscale: Array  # (d,)
     log_amplitude: Array  # ()
     mean: Array  # as means.n_hyper says
+    kernel: Array | int = 0  # position in KERNELS, for a Spec of kernel "any"
 
 
 class Data(NamedTuple):
@@ -60,7 +61,7 @@ class GP(NamedTuple):
 def prior_covariance(spec: Spec, hyper: Hyper, a: Array, b: Array) -> Array:
     """Kernel matrix of ``a`` (n, d) and ``b`` (m, d), without the basis part."""
     r2 = squared_distance(a, b, jnp.exp(hyper.log_lengthscale))
-    return jnp.exp(2.0 * hyper.log_amplitude) * KERNELS[spec.kernel](r2)
+    return jnp.exp(2.0 * hyper.log_amplitude) * correlation(spec.kernel, hyper.kernel, r2)
 
 
 def condition(spec: Spec, hyper: Hyper, data: Data) -> GP:

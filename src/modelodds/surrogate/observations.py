@@ -9,7 +9,7 @@ from modelodds.surrogate.gp import Data
 
 Array = NDArray[np.float64]
 
-BUCKETS = (32, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+BUCKETS = (48, 96, 160, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 """Sizes observations are padded to, so that a run compiles a handful of times."""
 
 SHAPE = 0.1  # extra noise per nat beyond the gap that is worth following

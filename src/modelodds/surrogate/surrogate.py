@@ -7,14 +7,17 @@ from numpy.typing import NDArray
 
 from modelodds.method import Method
 from modelodds.precision import jit64
-from modelodds.surrogate.fit import Fit, fit, unflatten
-from modelodds.surrogate.gp import GP, Spec, condition, predict
+from modelodds.surrogate.fit import Fit, fit
+from modelodds.surrogate.gp import GP, Data, Spec, condition, predict
+from modelodds.surrogate.kernels import KERNELS
 from modelodds.surrogate.observations import Observations
 
 Array = NDArray[np.float64]
 
+CONTENDERS = tuple(list(KERNELS).index(name) for name in ("matern52", "squared_exponential"))  # for kernel="auto"
 FULL_REFIT_GROWTH = 1.3  # several starts and all kernels whenever the observations have grown by this factor
 SURPRISE = 2.5  # standard deviations off that make the next refit due at once
+FEW = 64  # points of a prediction are padded to a multiple of this
 FORGET = 0.9  # weight of a prediction against the next one in the surrogate's record
 DOUBT = (4.0, 2.0)  # the record starts as if this many predictions had been off by this variance ratio
 
@@ -30,8 +33,8 @@ class Surrogate:
         self.observations = Observations.empty(d)
         self.offset = -np.inf  # what the surrogate's zero stands for
         self.gp: Any = None
-        self.spec = Spec("matern52" if method.kernel == "auto" else method.kernel, method.mean)
-        self._vector: Array | None = None  # hyperparameters, flat
+        self.spec = Spec("any" if method.kernel == "auto" else method.kernel, method.mean)
+        self._fit: Fit | None = None
         self._fitted_at = 0
         self._full_fit_at = 0
         self._surprised = False
@@ -60,24 +63,24 @@ class Surrogate:
     def update(self) -> None:
         """Refit the hyperparameters if it pays, and condition on all observations."""
         n, data = len(self.observations), self.observations.data(self.method.shaped_noise)
-        if self._vector is None or n >= FULL_REFIT_GROWTH * self._full_fit_at:
-            self._refit(full=True)
+        if self._fit is None or n >= FULL_REFIT_GROWTH * self._full_fit_at:
+            self._refit(data, full=True)
         elif self._surprised or n >= self._fitted_at + max(1, n // 10):
-            self._refit(full=False)
+            self._refit(data, full=False)
+        assert self._fit is not None
         self.offset = self.observations.best
-        self.gp = _condition(spec=self.spec, hyper=unflatten(self._vector, data.x.shape[1]), data=data)
+        self.gp = _condition(spec=self.spec, hyper=self._fit.hyper(data.x.shape[1]), data=data)
         self._surprised = False
 
-    def _refit(self, full: bool) -> None:
-        data, log_space = self.observations.data(self.method.shaped_noise), self.method.fit == "log"
-        kernels = ("matern52", "squared_exponential") if full and self.method.kernel == "auto" else (self.spec.kernel,)
+    def _refit(self, data: Data, full: bool) -> None:
+        log_space, last = self.method.fit == "log", self._fit
+        kernels = (0,) if last is None else (last.kernel,)
+        if full and self.spec.kernel == "any":
+            kernels = CONTENDERS
         starts, iterations = (3, 100) if full else (0, 30)
-        fits: dict[Spec, Fit] = {}
-        for kernel in kernels:
-            spec = Spec(kernel, self.spec.mean)
-            fits[spec] = fit(spec, data, log_space, self._vector, starts, iterations)
-        self.spec = min(fits, key=lambda spec: fits[spec].loss)
-        self._vector = fits[self.spec].vector
+        warm = None if last is None else last.vector
+        fits = [fit(self.spec, data, log_space, warm, starts, iterations, kernel) for kernel in kernels]
+        self._fit = min(fits, key=lambda f: f.loss)
         self._fitted_at = len(self.observations)
         if full:
             self._full_fit_at = len(self.observations)
@@ -87,12 +90,15 @@ class Surrogate:
 
         The mean stays as it is and the covariance shrinks, which is all that is known before the values arrive.
         """
-        mean = np.array([self.predict(point[None])[0][0] for point in x])  # one by one: one shape to compile
+        mean = self.predict(x)[0]
         extended = self.observations.add(x, self.offset + mean)
         data = extended.data(self.method.shaped_noise, self.offset)
         return cast(GP, _condition(spec=self.spec, hyper=self.gp.hyper, data=data))
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Mean, relative to ``offset``, and variance at ``x`` (m, d)."""
+        m = len(x)
+        if m % FEW:  # padded, so that few points, however many, are one shape to compile
+            x = np.vstack([x, np.zeros((-m % FEW, x.shape[1]))])
         mean, variance = _predict(spec=self.spec, gp=self.gp, x=x)
-        return np.asarray(mean), np.asarray(variance)
+        return np.asarray(mean)[:m], np.asarray(variance)[:m]

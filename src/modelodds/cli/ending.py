@@ -1,0 +1,60 @@
+"""How a command ends: what it prints, what it writes, and its exit code."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from modelodds.errors import ModelOddsError
+
+if TYPE_CHECKING:
+    from modelodds.result import Result
+
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130  # 130 is what a shell reports after Ctrl-C
+STATUS_CODES = {"failures": FAILED, "interrupted": INTERRUPTED}  # every other status is OK
+
+
+def refuse(message: str) -> NoReturn:
+    """Say what is wrong with the input, and end."""
+    typer.echo(f"modelodds: {message}", err=True)
+    raise typer.Exit(BAD_INPUT)
+
+
+@contextlib.contextmanager
+def plain_errors() -> Iterator[None]:
+    """Errors meant for the user, and Ctrl-C, without a traceback."""
+    try:
+        yield
+    except ModelOddsError as error:
+        refuse(str(error))
+    except KeyboardInterrupt:
+        typer.echo("modelodds: interrupted before there was a result.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Refuse a file that could not be written, before the evaluations are spent."""
+    for path in paths:
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            problem = "is a folder; name a file" if path.is_dir() else f"needs the folder {path.parent}; make it first"
+            refuse(f"{path} {problem}.")
+
+
+def finish(result: Result, json: Path | None, figure: Path | None) -> NoReturn:
+    """Print the answer, write the files asked for, and end with the code that fits."""
+    typer.echo(result.summary())
+    if figure is not None:
+        from modelodds.plots import probabilities_figure
+
+        probabilities_figure(result).savefig(figure, dpi=150)
+    if json is not None:
+        result.to_json(json)
+    written = [f"{what} {path}" for what, path in (("figure", figure), ("result", json)) if path is not None]
+    if written:
+        typer.echo(f"\nWritten: {', '.join(written)}")
+    nothing = len(result.evaluations) > 0 and (result.evaluations["status"] == "failed").all()
+    raise typer.Exit(FAILED if nothing else STATUS_CODES.get(result.status, OK))
