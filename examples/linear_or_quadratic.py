@@ -1,4 +1,7 @@
-"""Is it a line or a parabola?  modelodds run examples/linear_or_quadratic.py --budget 60"""
+"""A line or a parabola.
+
+modelodds run examples/linear_or_quadratic.py --budget 60
+"""
 
 import numpy as np
 from scipy import stats

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jax import Array as JaxArray
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from modelodds.surrogate.gp import (
     log_marginal,
     predict,
 )
+from modelodds.surrogate.means import basis
 
 Array = NDArray[np.float64]
 
@@ -82,7 +84,7 @@ def example_gp(amplitude: float = 1.5, seed: int = 0, spec: Spec = PLAIN, n: int
 
 
 def example_view(amplitude: float = 1.5, seed: int = 0, noise: float = 0.0, spec: Spec = PLAIN) -> View:
-    """A model as an acquisition sees it: 64 nodes that are equally likely, within the observations' reach."""
+    """A model as an acquisition sees it, with 64 equally likely nodes within the observations' reach."""
     nodes = np.random.default_rng(seed + 1000).normal(size=(64, 2))
     gp = example_gp(amplitude, seed, spec)
     return View(gp, nodes, np.full(64, 1 / 64), np.array(noise), np.zeros(2))
@@ -115,11 +117,14 @@ def dense_kernel(spec: Spec, hyper: Hyper, a: Array, b: Array) -> Array:
 
 
 def dense_basis(spec: Spec, hyper: Hyper, x: Array) -> Array:
-    """Columns 100, b x_j, b x_j x_l of the full quadratic mean; none for the others."""
+    """Columns of a constant, b x_j and b x_j x_l of the full quadratic mean; none for the others."""
     if spec.mean != "full_quadratic":
         return np.zeros((len(x), 0))
     d, b = x.shape[1], np.exp(hyper.mean[0])
-    columns = [np.full(len(x), 100.0), *(b * x[:, j] for j in range(d))]
+    with jax.enable_x64(True):
+        level = np.asarray(basis(spec.mean, hyper.mean, x))[:, 0]  # as free as the package has it
+    assert np.all(level == level[0]) and level[0] >= 100.0
+    columns = [level, *(b * x[:, j] for j in range(d))]
     columns += [b * x[:, j] * x[:, k] for j in range(d) for k in range(j, d)]
     return np.stack(columns, axis=1)
 

@@ -1,10 +1,10 @@
-"""The search for hyperparameters: what it finds, what it never does, and the paper's objective written out."""
+"""The search for hyperparameters: what it finds, what it never does, the paper's objective written out."""
 
 import numpy as np
 import pytest
-from example_gp import dense_correlation, make_data, make_hyper, surface
 from numpy.typing import NDArray
 
+from example_gp import dense_correlation, make_data, make_hyper, surface
 from modelodds.precision import jit64
 from modelodds.surrogate.fit import (
     AMPLITUDE_BOUNDS,
@@ -28,7 +28,7 @@ original = jit64(log_marginal_original, static=("spec",))
 
 def loss(spec: Spec, data: Data, log_space: bool, vector: Array) -> float:
     prior = hyper_prior(spec, 2, log_space)
-    value, _ = _value_and_grad(vector, data, prior.loc, prior.scale, spec=spec, log_space=log_space)
+    value, _ = _value_and_grad(vector, 0, data, prior.loc, prior.scale, spec=spec, log_space=log_space)
     return float(value)
 
 
@@ -49,8 +49,8 @@ def test_fit_recovers_the_hyperparameters_of_a_draw(seed: int) -> None:
     truth = np.concatenate([np.log(lengthscale), [np.log(amplitude)], [-6.0]])
     # The most probable hyperparameters are at least as probable as the true ones.
     assert found.loss <= loss(PLAIN, data, True, truth)
-    # A 4 x 4 square holds a dozen independent patches of the draw: log length-scales are known to about 0.2 and the
-    # log amplitude to about 0.3; three times that.
+    # A 4 x 4 square holds a dozen independent patches of the draw: log length-scales are known to about 0.2
+    # and the log amplitude to about 0.3; three times that.
     np.testing.assert_allclose(found.vector[:2], truth[:2], atol=0.6)
     assert found.vector[2] == pytest.approx(truth[2], abs=0.9)
 
@@ -64,7 +64,9 @@ def data() -> Data:
 
 @pytest.mark.parametrize(("spec", "log_space"), [(PLAIN, True), (PAPER, False)], ids=["log", "original"])
 @pytest.mark.parametrize("seed", range(4))
-def test_warm_start_never_ends_worse_than_it_began(spec: Spec, log_space: bool, seed: int, data: Data) -> None:
+def test_warm_start_never_ends_worse_than_it_began(
+    spec: Spec, log_space: bool, seed: int, data: Data
+) -> None:
     prior = hyper_prior(spec, 2, log_space)
     rng = np.random.default_rng(seed)
     warm = np.clip(prior.loc + 0.7 * prior.scale * rng.normal(size=4), prior.lower, prior.upper)
@@ -81,7 +83,7 @@ def test_more_starts_never_end_worse(data: Data) -> None:
 
 
 def dense_original(spec: Spec, vector: Array, data: Data, noise_variance: Array) -> float:
-    """Chai & Garnett 2018: Gaussian density of exp(y), mean mu and covariance mu mu' (exp K - 1) plus noise."""
+    """Chai & Garnett 2018: Gaussian density of exp(y), mean mu, covariance mu mu' (exp K - 1) plus noise."""
     lengthscale, amplitude, level = np.exp(vector[:2]), np.exp(vector[2]), vector[3]
     r = np.sqrt((((data.x[:, None] - data.x[None]) / lengthscale) ** 2).sum(2))
     kernel = amplitude**2 * dense_correlation(spec.kernel, r)
@@ -92,7 +94,11 @@ def dense_original(spec: Spec, vector: Array, data: Data, noise_variance: Array)
     return -0.5 * residual @ np.linalg.solve(cov, residual) - 0.5 * np.linalg.slogdet(cov)[1]
 
 
-VECTORS = [np.array([-0.3, 0.2, 0.0, -2.0]), np.array([0.5, 0.5, 0.6, -4.0]), np.array([-1.0, 0.0, -1.0, 0.5])]
+VECTORS = [
+    np.array([-0.3, 0.2, 0.0, -2.0]),
+    np.array([0.5, 0.5, 0.6, -4.0]),
+    np.array([-1.0, 0.0, -1.0, 0.5]),
+]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=str)
@@ -109,7 +115,7 @@ def test_original_space_objective_is_the_dense_gaussian_density(vector: Array, d
 )
 @pytest.mark.parametrize("vector", VECTORS, ids=str)
 def test_original_space_noise_is_that_of_a_noisy_log_likelihood(vector: Array, data: Data) -> None:
-    """Var exp(g + e) = mu^2 (exp(s^2 + tau^2) - 1), as ``MutualInformation.within`` has it, for E exp(e) = 1."""
+    """Var exp(g + e) = mu^2 (exp(s^2 + tau^2) - 1) for E exp(e) = 1, as ``MutualInformation.within`` has it."""
     real = np.asarray(data.mask) > 0
     noise = np.full(20, 0.3)
     bare = Data(*(np.asarray(part)[real] for part in data))._replace(noise=noise)
@@ -122,10 +128,12 @@ def test_original_space_noise_is_that_of_a_noisy_log_likelihood(vector: Array, d
 @pytest.mark.parametrize("kind", ["constant", "noise", "cliff"])
 @pytest.mark.parametrize(("spec", "log_space"), [(PLAIN, True), (PAPER, False)], ids=["log", "original"])
 def test_fit_stays_in_its_bounds_and_finite(spec: Spec, log_space: bool, kind: str) -> None:
-    """Data that pull every hyperparameter towards an end: nothing to explain, nothing but noise, 1e5 nats."""
+    """Data that pull hyperparameters towards an end: nothing to explain, nothing but noise, 1e5 nats."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(20, 2))
-    y = {"constant": np.zeros(20), "noise": rng.normal(size=20), "cliff": np.where(x[:, 0] > 0, 0.0, -1e5)}[kind]
+    y = {"constant": np.zeros(20), "noise": rng.normal(size=20), "cliff": np.where(x[:, 0] > 0, 0.0, -1e5)}[
+        kind
+    ]
     found = fit(spec, make_data(x, y - y.max(), size=32), log_space)
     prior = hyper_prior(spec, 2, log_space)
     assert np.all((found.vector >= prior.lower) & (found.vector <= prior.upper))

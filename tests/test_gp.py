@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
 from example_gp import (
     PLAIN,
     covariance64,
@@ -15,9 +18,6 @@ from example_gp import (
     predict64,
     surface,
 )
-from numpy.typing import NDArray
-from scipy import stats
-
 from modelodds.method import Method
 from modelodds.surrogate.fit import _value_and_grad, hyper_prior
 from modelodds.surrogate.gp import NUGGET, RELATIVE_NUGGET, Spec
@@ -43,19 +43,21 @@ def problem(seed: int = 0, n: int = 20) -> tuple[Array, Array, Array, Array, Arr
 
 @pytest.mark.parametrize("spec", SPECS, ids="-".join)
 def test_conditioning_is_that_of_the_dense_system(spec: Spec) -> None:
-    """For ``full_quadratic`` the dense kernel is K + H H^T, so that this is also the equality of the two views."""
+    """For ``full_quadratic`` the dense kernel is K + H H^T: basis functions or a wider kernel, it is one GP."""
     x, y, noise, a, b = problem()
     hyper = make_hyper(spec, LENGTHSCALE, AMPLITUDE)
     found = posterior(spec=spec, hyper=hyper, data=make_data(x, y, noise, 32), a=a, b=b)
     expected = dense_posterior(spec, hyper, make_data(x, y, noise), a, b)
-    # The dense system with H H^T (entries of 1e4, noise 1e-3) has a condition number near 1e8: 1e-16 x 1e8 of its
-    # own 1e4 is lost there. Without a basis it is near 1e4 and both are good to 1e-11.
+    # The dense system with H H^T (entries of 1e4, noise 1e-3) has a condition number near 1e8: 1e-16 x 1e8 of
+    # its own 1e4 is lost there. Without a basis it is near 1e4 and both are good to 1e-11.
     tolerance = 1e-5 if spec.mean == "full_quadratic" else 1e-9
     for name, value, reference in zip(found._fields, found, expected, strict=True):
         np.testing.assert_allclose(value, reference, rtol=1e-6, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.parametrize("spec", [Spec("matern32", "constant"), Spec("matern52", "full_quadratic")], ids="-".join)
+@pytest.mark.parametrize(
+    "spec", [Spec("matern32", "constant"), Spec("matern52", "full_quadratic")], ids="-".join
+)
 def test_padding_changes_nothing(spec: Spec) -> None:
     x, y, noise, a, b = problem()
     hyper = make_hyper(spec, LENGTHSCALE, AMPLITUDE)
@@ -77,11 +79,37 @@ def test_padding_changes_nothing(spec: Spec) -> None:
         np.testing.assert_array_equal(value, reference)  # what stands in the padding is never read
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_chosen_at_run_time_is_the_one_of_that_name(kernel: str) -> None:
+    x, y, noise, a, b = problem()
+    data, hyper = make_data(x, y, noise, 32), make_hyper(PLAIN, LENGTHSCALE, AMPLITUDE)
+    named = posterior(spec=Spec(kernel, "constant"), hyper=hyper, data=data, a=a, b=b)
+    chosen = hyper._replace(kernel=list(KERNELS).index(kernel))
+    found = posterior(spec=Spec("any", "constant"), hyper=chosen, data=data, a=a, b=b)
+    for value, reference in zip(found, named, strict=True):
+        np.testing.assert_allclose(value, reference, rtol=1e-9, atol=1e-10)  # rounding x condition number 1e4
+
+
+@pytest.mark.parametrize("log_b", [0.0, 6.0, 14.0])
+def test_basis_functions_survive_a_sharp_likelihood(log_b: float) -> None:
+    """Coefficients of e^14 = 1e6 nats: what is left of the variance on an observation is still the nugget's."""
+    spec = Spec("matern52", "full_quadratic")
+    x, _, _, _, _ = problem()
+    y = -0.5 * np.exp(log_b) * (x**2).sum(1)
+    hyper = make_hyper(spec, LENGTHSCALE, AMPLITUDE)._replace(mean=np.array([log_b]))
+    found = posterior(spec=spec, hyper=hyper, data=make_data(x, y, 0.0, 32), a=x, b=x)
+    np.testing.assert_array_less(found.variance, 1.1 * (NUGGET + RELATIVE_NUGGET * AMPLITUDE**2))
+    # A quadratic is in the span of the basis, so the residuals are a fraction of the nugget, plus rounding of
+    # y.
+    np.testing.assert_allclose(found.mean, y, rtol=1e-9, atol=5e-3)
+
+
 def test_exact_observations_are_interpolated_within_the_nugget() -> None:
     x, y, _, _, _ = problem()
     hyper = make_hyper(PLAIN, LENGTHSCALE, AMPLITUDE)
     found = posterior(spec=PLAIN, hyper=hyper, data=make_data(x, y, 0.0, 32), a=x, b=x)
-    # The nugget counts as noise of variance 1e-6, so that 5 of its standard deviations bound every residual here.
+    # The nugget counts as noise of variance 1e-6, so that 5 of its standard deviations bound every residual
+    # here.
     assert np.abs(np.asarray(found.mean) - y).max() < 5e-3
     np.testing.assert_array_less(found.variance, 1.03 * NUGGET)  # plus RELATIVE_NUGGET x 1.5^2
 
@@ -142,11 +170,15 @@ def cov(surrogate: Surrogate, a: Array, b: Array, gp: Any = None) -> Array:
 
 
 def test_pending_points_leave_the_mean_and_downdate_the_covariance(surrogate: Surrogate) -> None:
-    a, pending = np.random.default_rng(6).normal(size=(9, 2)), np.array([[0.4, -0.3], [1.5, 1.0], [-1.2, 0.8]])
+    a, pending = (
+        np.random.default_rng(6).normal(size=(9, 2)),
+        np.array([[0.4, -0.3], [1.5, 1.0], [-1.2, 0.8]]),
+    )
     gp = surrogate.with_pending(pending)
     before, _ = surrogate.predict(a)
     after, _ = predict64(spec=surrogate.spec, gp=gp, x=a)
-    # y = -1e5 + ... and back costs 1e-16 x 1e5; solving amplifies it by the inverse of the variance there, 1e3.
+    # y = -1e5 + ... and back costs 1e-16 x 1e5; solving amplifies it by the inverse of the variance there,
+    # 1e3.
     np.testing.assert_allclose(after, before, atol=1e-7)
     variance = np.exp(2 * float(surrogate.gp.hyper.log_amplitude))
     nugget = NUGGET + RELATIVE_NUGGET * variance
@@ -155,8 +187,8 @@ def test_pending_points_leave_the_mean_and_downdate_the_covariance(surrogate: Su
     exact = expected - to @ np.linalg.solve(own + nugget * np.eye(3), to.T)
     np.testing.assert_allclose(cov(surrogate, a, a, gp), exact, atol=1e-8 * variance)
     assert np.all(np.diag(cov(surrogate, a, a, gp)) <= np.diag(expected) + 1e-9 * variance)
-    # MATH.md section 5, one point after the other and without the nugget: equal up to the nugget's share of the
-    # variances at the pending points.
+    # MATH.md section 5, one point after the other and without the nugget: equal up to the nugget's share of
+    # the variances at the pending points.
     step, rest = expected, cov(surrogate, pending, pending)
     cross = to
     for j in range(3):
@@ -170,7 +202,9 @@ def test_pending_points_leave_the_mean_and_downdate_the_covariance(surrogate: Su
     assert share < 1e-2  # or the comparison would be empty
 
 
-def test_pending_points_of_low_likelihood_get_the_noise_they_would_get_when_told(surrogate: Surrogate) -> None:
+def test_pending_points_of_low_likelihood_get_the_noise_they_would_get_when_told(
+    surrogate: Surrogate,
+) -> None:
     far = np.array([[6.0, -6.0]])
     mean, _ = surrogate.predict(far)
     noise = (SHAPE * (-mean[0] - followed_gap(2))) ** 2
@@ -238,12 +272,13 @@ def test_gradients_of_both_objectives_match_finite_differences(spec: Spec, log_s
     vector = np.concatenate([hyper.log_lengthscale, [hyper.log_amplitude], hyper.mean])
 
     def value_and_grad(point: Array) -> tuple[Array, Array]:
-        return _value_and_grad(point, data, prior.loc, prior.scale, spec=spec, log_space=log_space)
+        return _value_and_grad(point, 0, data, prior.loc, prior.scale, spec=spec, log_space=log_space)
 
     value, grad = value_and_grad(vector)
     h = 1e-5
     for j in range(len(vector)):
         step = h * np.eye(len(vector))[j]
         slope = (float(value_and_grad(vector + step)[0]) - float(value_and_grad(vector - step)[0])) / (2 * h)
-        # Rounding of the value (condition number 1e5) over h, 1e-16 x 1e5 x |value| / 1e-5, and h^2 of curvature.
+        # Rounding of the value (condition number 1e5) over h, 1e-16 x 1e5 x |value| / 1e-5, and h^2 of
+        # curvature.
         assert float(grad[j]) == pytest.approx(slope, rel=1e-5, abs=1e-6 * (1 + abs(float(value)))), j

@@ -1,15 +1,15 @@
-"""Kernels against their textbook forms, and what the rest relies on: smoothness at zero and positive matrices."""
+"""Kernels against their textbook forms; smoothness at zero and positive matrices, which the rest relies on."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from example_gp import dense_correlation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import special
 
+from example_gp import dense_correlation
 from modelodds.precision import jit64
 from modelodds.surrogate.kernels import KERNELS, squared_distance
 
@@ -23,7 +23,8 @@ def _matrix(a: jax.Array, b: jax.Array, lengthscale: jax.Array, kernel: str) -> 
 
 matrix = jit64(_matrix, static=("kernel",))
 slope = jit64(
-    jax.grad(lambda a, b, lengthscale, kernel: jnp.sum(_matrix(a, b, lengthscale, kernel))), static=("kernel",)
+    jax.grad(lambda a, b, lengthscale, kernel: jnp.sum(_matrix(a, b, lengthscale, kernel))),
+    static=("kernel",),
 )
 
 
@@ -36,7 +37,9 @@ def test_matrix_is_the_textbook_formula_of_scaled_distances(kernel: str) -> None
     a, b, lengthscale = points(0), points(1), np.array([0.3, 1.0, 4.0])
     r = np.sqrt((((a[:, None] - b[None]) / lengthscale) ** 2).sum(2))
     # Squares near 100 are subtracted from each other: 1e-14 of rounding in r^2, halved by the slope in r^2.
-    np.testing.assert_allclose(matrix(a, b, lengthscale, kernel=kernel), dense_correlation(kernel, r), atol=1e-13)
+    np.testing.assert_allclose(
+        matrix(a, b, lengthscale, kernel=kernel), dense_correlation(kernel, r), atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("kernel", SMOOTHNESS)

@@ -59,8 +59,8 @@ def test_prior_nodes_integrate_low_moments(name: str) -> None:
     nodes = Nodes.from_prior(PRIORS[name], 4096, RNG(0))
     if name != "joint":
         np.testing.assert_allclose(np.exp(nodes.log_weight), 1 / 4096, rtol=1e-12)
-    # 4096 scrambled Sobol points: errors near 1/n x log n, largest for second moments of unbounded coordinates
-    # (variances up to 4); the joint prior's weights against a t(5) reference cost another factor.
+    # 4096 scrambled Sobol points: errors near 1/n x log n, largest for second moments of unbounded
+    # coordinates (variances up to 4); the joint prior's weights against a t(5) reference cost another factor.
     np.testing.assert_allclose(integrals(nodes), EXACT[name], atol=0.01)
 
 
@@ -73,8 +73,9 @@ def test_mixture_nodes_integrate_the_same_moments(name: str) -> None:
         assert nodes.x.shape == (4096, 2)
         estimates.append(integrals(nodes))
     mean, error = np.mean(estimates, 0), np.std(estimates, 0, ddof=1) / np.sqrt(8)
-    # 6 standard errors of an 8-fold replication (Student's t with 7 degrees: 5e-4 each, 1 % for all 24 numbers), and
-    # 5e-4 for what all replicates share: the rounding of the components' counts, half a node of 4096 each.
+    # 6 standard errors of an 8-fold replication (Student's t with 7 degrees: 5e-4 each, 1 % for all 24
+    # numbers), and 5e-4 for what all replicates share: the rounding of the components' counts, half a node of
+    # 4096 each.
     np.testing.assert_array_less(np.abs(mean - EXACT[name]), 6 * error + 5e-4)
     assert error.max() < 0.02  # or the test would accept anything
 
@@ -90,8 +91,8 @@ def test_mixture_nodes_integrate_a_narrow_likelihood(name: str) -> None:
     exact = (likelihood.pdf(grid) * grid_prior).sum() * (axis[1] - axis[0]) ** 2
     nodes = Nodes.from_prior(prior, 4096, RNG(0)).with_mixture(MIXTURE)
     found = np.exp(special.logsumexp(nodes.log_weight + likelihood.logpdf(nodes.x)))
-    # About 2000 of 4096 points count and they are evenly spread: well below 1/sqrt(2000) = 2 %. The box cuts the
-    # grid's cells at its edge: another 0.1 %.
+    # About 2000 of 4096 points count and they are evenly spread: well below 1/sqrt(2000) = 2 %. The box cuts
+    # the grid's cells at its edge: another 0.1 %.
     assert found == pytest.approx(exact, rel=5e-3)
 
 
@@ -217,7 +218,7 @@ def test_seeding_survives_degenerate_weights(case: str) -> None:
 
 @KMEANS
 def test_seeding_is_silent_on_any_narrow_peak() -> None:
-    """A peak that covers a handful of the nodes, as at a run's start: fewer distinct points than components."""
+    """A peak that covers a handful of the nodes, as at a run's start: fewer points than components."""
     x = RNG(0).normal(size=(512, 2))
     for seed in range(30):
         centre = RNG(seed).normal(size=2)

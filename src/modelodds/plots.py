@@ -107,6 +107,7 @@ def _draw_probabilities(axes: Axes, result: Result) -> None:
         axes.fill_between(trace.n_evaluations, low, high, color=style(i)["color"], alpha=0.15, linewidth=0)
         axes.plot(trace.n_evaluations, mean, label=name, marker=marker, linewidth=1.8, **style(i))
     axes.set_ylim(-0.02, 1.02)
+    axes.set_xlim(left=0)
     _count_axis(axes.xaxis)
     _dress(axes, "Posterior probability, ± 2 sd", "evaluations", "probability")
 
@@ -130,18 +131,25 @@ def _draw_log_odds(axes: Axes, result: Result) -> None:
         else:
             edge: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "color": colour}
             axes.plot(0.04, row, marker="<", markersize=6, **edge)
-            axes.text(0.08, row, f"{mean:.0f} ± {2.0 * sd:.2g}", va="center", fontsize=9, **edge)
+            axes.text(0.08, row, _far(mean, 2.0 * sd), va="center", fontsize=9, **edge)
     axes.axvline(0.0, color="0.7", linewidth=1, zorder=0)
     axes.set_yticks(range(len(table)), list(table.index))
     axes.set_ylim(len(table) - 0.5, -0.5)
-    _dress(axes, "Log-odds against the best, ± 2 sd", "nats", "")
+    low, high = axes.get_xlim()
+    axes.set_xlim(min(low, -1.0), max(high, 0.1))  # a lone point would be given a scale of its own
+    _dress(axes, "Log-odds against the best, ± 2 sd", "natural log of the odds", "")
+
+
+def _far(mean: float, spread: float) -> str:
+    """Log-odds too far off to draw, in words."""
+    return f"{mean:.0f} ± {spread:.0f}" if spread >= 10.0 else f"{mean:.1f} ± {spread:.2g}"
 
 
 def _count_axis(axis: Axis) -> None:
     """Whole numbers only."""
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
 
 
 def _dress(axes: Axes, title: str, xlabel: str, ylabel: str) -> None:

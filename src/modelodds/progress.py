@@ -1,7 +1,7 @@
 """Shows how a comparison goes: a live table on a terminal, plain lines now and then in a log.
 
-The view only looks: it shows the belief that the session last formed for itself and never asks it to form one. Forming
-a belief refits surrogates, so a view that asked would change the run it shows.
+The view only looks: it shows the belief that the session last formed for itself and never asks it to
+form one. Forming a belief refits surrogates, so a view that asked would change the run it shows.
 """
 
 import time
@@ -31,6 +31,7 @@ class Snapshot:
     done: int
     failures: int
     counts: dict[str, int]
+    elapsed: float  # seconds since the start, when this was so
     overhead_seconds: float
     in_design: bool
     belief: Belief | None  # None before there is one
@@ -45,7 +46,7 @@ class Progress:
         self._live: Live | None = None
         self._start = time.perf_counter()
         self._lines = 0
-        self._snapshot = take_snapshot(session)
+        self._snapshot = take_snapshot(session, 0.0)
 
     def __enter__(self) -> "Progress":
         if self._console is not None and self._console.is_terminal:
@@ -65,7 +66,7 @@ class Progress:
         """Show where the session stands."""
         if self._console is None:
             return
-        self._snapshot = take_snapshot(self.session)
+        self._snapshot = take_snapshot(self.session, time.perf_counter() - self._start)
         if self._live is None:
             self._line()
 
@@ -96,7 +97,7 @@ class Progress:
     # ------------------------------------------------------------------ a terminal
 
     def render(self) -> RenderableType:
-        """The live view, never wrapped: on a narrow terminal names are cut, then the log-evidences left out."""
+        """The live view, never wrapped: narrow terminals cut names, then leave the log-evidences out."""
         titles = ["probability", "log-evidence", "log-odds to best", "evaluations"]
         narrow = self._console is not None and self._console.width < NARROW
         shown = [i for i, title in enumerate(titles) if not (narrow and title == "log-evidence")]
@@ -108,7 +109,9 @@ class Progress:
             cells = [*self._cells(i), str(self._snapshot.counts[model.name])]
             name = Text(model.name, no_wrap=True, overflow="ellipsis")
             table.add_row(name, *(cells[j] for j in shown))
-        return Group(table, Text(), self._bar(), Text(self._clock(), "dim"))
+        return Group(
+            table, Text(), self._bar(), Text(self._clock(), "dim", no_wrap=True, overflow="ellipsis")
+        )
 
     def _cells(self, i: int) -> list[str]:
         belief = self._snapshot.belief
@@ -138,17 +141,20 @@ class Progress:
         if self._snapshot.belief is None:
             stage = "initial points" if self._snapshot.in_design else "compiling, once per run"
             return f"{elapsed:.0f} s: {stage}"
-        own = min(self._snapshot.overhead_seconds, elapsed)
-        each = own / max(self._snapshot.done, 1)
-        return f"{elapsed:.0f} s: {elapsed - own:.0f} s in the models, {own:.0f} s in modelodds ({each:.2g} s each)"
+        # Both as of the last evaluation: what is under way now belongs to neither yet.
+        shot = self._snapshot
+        own = min(shot.overhead_seconds, shot.elapsed)
+        each = [f"{seconds / max(shot.done, 1):.2g} s" for seconds in (shot.elapsed - own, own)]
+        return f"{elapsed:.0f} s; an evaluation takes {each[0]} in the model, {each[1]} in modelodds"
 
 
-def take_snapshot(session: Session) -> Snapshot:
+def take_snapshot(session: Session, elapsed: float) -> Snapshot:
     """Copy what the view shows, so that its own thread never reads a session at work."""
     return Snapshot(
         session.n_evaluations,
         session.n_failures,
         session.counts(),
+        elapsed,
         session.overhead_seconds,
         session.in_design,
         _last_belief(session),

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 Z95 = 1.959963984540054  # half-width of a 95 % interval of the standard normal
 LN10 = math.log(10.0)
-SMALL = math.log(3.0)  # log-odds below which a lead is "not worth more than a bare mention" (Kass & Raftery 1995)
+SMALL = math.log(
+    3.0
+)  # log-odds below which a lead is "not worth more than a bare mention" (Kass & Raftery 1995)
 EVEN = math.log(1.1)  # log-odds that nobody would call a lead, however precisely they are known
 LOST = 100.0  # nats: log-odds less certain than this are not known at all
 MOST_SHARES = 4  # models named with their share of the probability
@@ -80,10 +82,7 @@ def odds_text(log_odds: float, digits: int = 2) -> str:
 
 
 def _odds_sentence(best: str, second: str, mean: float, sd: float, by: str) -> str:
-    """What the odds say, in one of five ways.
-
-    Nothing known, a clear lead, a lead too small to act on, an even match that is well measured, or not enough seen.
-    """
+    """What the odds say: nothing, a clear lead, a small one, a well-measured tie, or too little seen."""
     if math.isinf(mean):
         return f"{best} is favoured beyond any odds over {second}, whose evidence is zero."
     if sd > LOST:
@@ -94,11 +93,12 @@ def _odds_sentence(best: str, second: str, mean: float, sd: float, by: str) -> s
     if lowest > 0.0 and highest > EVEN:
         small = ": too small a lead to choose by" if highest < SMALL else ""
         return f"{best} is favoured {middle} : 1 over {second}{interval}{small}."
-    if -SMALL < lowest and highest < SMALL:
+    if lowest > -SMALL and highest < SMALL:
         return f"{by} favour neither {best} nor {second}: the odds are {middle} : 1{interval}."
     return (
-        f"The evaluations so far do not tell {best} and {second} apart: the odds are {middle} : 1 for {best}, but"
-        f" could well be anything from {low} to {high} : 1 (95 % interval). More evaluations would narrow this down."
+        f"The evaluations so far do not tell {best} and {second} apart: the odds are {middle} : 1 for {best}"
+        f", but could well be anything from {low} to {high} : 1 (95 % interval). "
+        "More evaluations would narrow this down."
     )
 
 

@@ -1,8 +1,9 @@
-"""``modelodds demo``: which link function suits the Spector data?
+"""``modelodds demo``: the link function that suits the Spector data.
 
-Spector and Mazzeo (1980) recorded whether 32 students of economics did well in a course (GRADE), and asked whether a new
-way of teaching (PSI) had helped, given their marks (GPA) and a test of what they knew before (TUCE). Three regressions
-answer that equally often: logistic, probit and complementary log-log. Which of them do the data favour?
+Spector and Mazzeo (1980) recorded whether 32 students of economics did well in a course (GRADE), and asked
+whether a new way of teaching (PSI) had helped, given their marks (GPA) and a test of what they knew before
+(TUCE). Logistic, probit and complementary log-log regression are all in use for such data. Which of them do
+these data favour?
 """
 
 from __future__ import annotations
@@ -25,17 +26,22 @@ if TYPE_CHECKING:
 
 BUDGET = 120
 INTRODUCTION = """\
-Do students pass the better for a new way of teaching (PSI), given their marks (GPA) and what they knew before (TUCE)?
-Spector and Mazzeo (1980), 32 students. Logistic, probit and complementary log-log (cloglog) regression can all say,
-with 4 coefficients each. Which of the three do the data favour? {budget} evaluations of a likelihood to find out.
+32 students of economics: did a new way of teaching (PSI) help them to a good
+grade, given their marks (GPA) and what they knew before (TUCE)? Logistic,
+probit and complementary log-log (cloglog) regression can all say, with 4
+coefficients each. Which of the three do the data favour? {budget} evaluations.
+Data: Spector and Mazzeo (1980), as statsmodels has them.
 """
+NO_DATA = "the demo's data come with statsmodels, which is not installed: pip install 'modelodds[demo]'"
 
 
 def demo(
     budget: Annotated[int, typer.Option(help="Most evaluations to make, of all models together.")] = BUDGET,
     seed: Annotated[int, typer.Option(help="Same seed, same run.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the figure and the result.")] = Path("."),
-    method: Annotated[str, typer.Option(help="default, or paper: Chai et al. (2019) to the letter.")] = "default",
+    method: Annotated[
+        str, typer.Option(help="default, or paper: Chai et al. (2019) to the letter.")
+    ] = "default",
 ) -> None:
     """Compare three regressions of real data, in less than a minute."""
     json, figure = out / "modelodds-demo.json", out / "modelodds-demo.png"
@@ -48,7 +54,7 @@ def demo(
         except ModuleNotFoundError as error:
             if (error.name or "").split(".")[0] != "statsmodels":
                 raise
-            refuse("the data of the demo come with statsmodels, which is not installed: pip install 'modelodds[demo]'")
+            refuse(NO_DATA)
         typer.echo(INTRODUCTION.format(budget=budget))
         result = compare(models, budget=budget, method=method, rng=seed)
     finish(result, json, figure)
@@ -57,11 +63,12 @@ def demo(
 def spector_models() -> list[Model]:
     """The three regressions, with priors that say the same about the chance of a good grade.
 
-    A coefficient means something different under each link: one unit moves an even chance by 1/4 in logistic regression
-    and by φ(0) = 0.40 in probit. With one prior for all, the odds would compare the priors' widths rather than the
-    links. So each model's prior is that of the logistic regression, normal(0, 1.5) for each coefficient (a score one
-    standard deviation up, or PSI, takes an even chance to somewhere between 5 % and 95 %), divided by how much steeper
-    its own curve is where the chance is 1/2; and its intercept is centred there: at 0, but log log 2 for cloglog.
+    A coefficient means something different under each link: where the chance is 1/2, one unit of the linear
+    predictor moves it by 1/4 in logistic regression and by φ(0) = 0.40 in probit. With one prior for all, the
+    odds would compare the priors' widths rather than the links. So the logistic regression gets normal(0,
+    1.5) for every coefficient (a score one standard deviation up, or PSI, takes an even chance to somewhere
+    between 5 % and 95 %), and the others the same divided by how much steeper their curve is where the chance
+    is 1/2. The intercept is centred there too: at 0, for cloglog at log log 2.
     """
     import numpy as np
     from scipy import stats
@@ -79,7 +86,9 @@ def spector_models() -> list[Model]:
     def regression(name: str) -> Model:
         log_likelihood, slope, even = links[name]
         sd = 1.5 * (1 / 4) / slope
-        prior = Prior({"intercept": stats.norm(even, sd)} | {c: stats.norm(0, sd) for c in ("GPA", "TUCE", "PSI")})
+        prior = Prior(
+            {"intercept": stats.norm(even, sd)} | {c: stats.norm(0, sd) for c in ("GPA", "TUCE", "PSI")}
+        )
         return Model(name, _of_coefficients(log_likelihood, x, y), prior)
 
     return [regression(name) for name in links]
@@ -114,7 +123,8 @@ def _logistic(eta: Array, y: Array) -> Array:
 def _probit(eta: Array, y: Array) -> Array:
     from scipy.special import log_ndtr
 
-    return log_ndtr((2 * y - 1) * eta)
+    log_chance: Array = log_ndtr((2 * y - 1) * eta)
+    return log_chance
 
 
 def _cloglog(eta: Array, y: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -36,17 +37,26 @@ def plain_errors() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
+def _wrapped(paragraph: str) -> str:
+    """Prose in lines that fit a terminal; a table, which has its own lines, as it is."""
+    return paragraph if "\n" in paragraph else textwrap.fill(paragraph, 80, break_on_hyphens=False)
+
+
 def check_writable(*paths: Path | None) -> None:
     """Refuse a file that could not be written, before the evaluations are spent."""
     for path in paths:
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            problem = "is a folder; name a file" if path.is_dir() else f"needs the folder {path.parent}; make it first"
+            problem = (
+                "is a folder; name a file"
+                if path.is_dir()
+                else f"needs the folder {path.parent}; make it first"
+            )
             refuse(f"{path} {problem}.")
 
 
 def finish(result: Result, json: Path | None, figure: Path | None) -> NoReturn:
     """Print the answer, write the files asked for, and end with the code that fits."""
-    typer.echo(result.summary())
+    typer.echo("\n\n".join(_wrapped(paragraph) for paragraph in result.summary().split("\n\n")))
     if figure is not None:
         from modelodds.plots import probabilities_figure
 

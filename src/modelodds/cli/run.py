@@ -14,16 +14,22 @@ import typer
 from modelodds.cli.ending import check_writable, finish, plain_errors, refuse
 
 SHOWN = 12  # last lines of a traceback in the user's file
-MODULE = "modelodds_models"  # what the user's file is called while it runs; not "__main__", so its guard stays shut
+MODULE = "modelodds_models"  # the name the user's file runs under; not "__main__", so its guard stays shut
 
 
 def run(
-    file: Annotated[Path, typer.Argument(help="Python file that defines models: a list, or a function returning one.")],
+    file: Annotated[
+        Path, typer.Argument(help="Python file that defines models: a list, or a function returning one.")
+    ],
     budget: Annotated[int, typer.Option(help="Most evaluations to make, of all models together.")],
     seed: Annotated[int, typer.Option(help="Same seed, same run.")] = 0,
-    method: Annotated[str, typer.Option(help="default, or paper: Chai et al. (2019) to the letter.")] = "default",
+    method: Annotated[
+        str, typer.Option(help="default, or paper: Chai et al. (2019) to the letter.")
+    ] = "default",
     batch: Annotated[int, typer.Option(help="Points chosen at a time.")] = 1,
-    json: Annotated[Path | None, typer.Option(help="Write the result here; Result.from_json reads it.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write the result here; Result.from_json reads it.")
+    ] = None,
     figure: Annotated[Path | None, typer.Option(help="Write a figure here: .png, .pdf or .svg.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only the answer.")] = False,
 ) -> None:
@@ -49,7 +55,10 @@ def load_models(file: Path) -> Any:
     if callable(models):
         models = _guarded(file, "calling models()", models)
     if not isinstance(models, Iterable) or isinstance(models, str | bytes):
-        refuse(f"models in {file} is a {type(models).__name__}; make it a list of Model, or a function returning one.")
+        refuse(
+            f"models in {file} is a {type(models).__name__}; make it a list of Model, "
+            "or a function returning one."
+        )
     return models
 
 

@@ -31,18 +31,19 @@ class HyperPrior(NamedTuple):
     upper: np.ndarray  # (h,)
 
 
-def hyper_prior(spec: Spec, d: int, log_space: bool) -> HyperPrior:
+def hyper_prior(spec: Spec, d: int, log_space: bool, typical_gap: float = 10.0) -> HyperPrior:
     """Weak priors, in whitened coordinates and nats.
 
     Length-scales near sqrt(d), where a stationary kernel on the unit ball is neither flat nor white; amplitudes of a few
     nats. In the original space an amplitude of s nats makes likelihoods vary by exp(s), so it is held nearer to one.
+    Coefficients of a quadratic mean are of the size by which observations fall below the best, ``typical_gap``.
     """
     loc = [0.5 * np.log(d)] * d + [np.log(5.0) if log_space else 0.0]
     scale = [1.0] * d + [1.5 if log_space else 1.0]
     lower = [np.log(LENGTHSCALE_BOUNDS[0])] * d + [np.log(AMPLITUDE_BOUNDS[0])]
     upper = [np.log(LENGTHSCALE_BOUNDS[1])] * d + [np.log(AMPLITUDE_BOUNDS[1] if log_space else 5.0)]
     if spec.mean == "full_quadratic":
-        loc, scale, lower, upper = loc + [np.log(10.0)], scale + [2.0], lower + [-2.0], upper + [12.0]
+        loc, scale, lower, upper = loc + [np.log(typical_gap)], scale + [1.5], lower + [-2.0], upper + [20.0]
     else:  # the level, in nats below the best observation
         loc, scale, lower, upper = loc + [-5.0], scale + [20.0], lower + [-1e6], upper + [1e3]
     if spec.mean == "quadratic":
@@ -108,12 +109,18 @@ def fit(
     ``kernel`` is the position in ``KERNELS`` for a ``spec`` of kernel ``"any"``.
     """
     d = data.x.shape[1]
-    prior = hyper_prior(spec, d, log_space)
+    prior = hyper_prior(spec, d, log_space, _typical_gap(data))
     points = start_points(spec, prior, data, starts)
     if warm is not None:
         points = [warm, *points]
     found = [_search(spec, kernel, data, log_space, prior, point, max_iterations) for point in points]
     return min(found, key=lambda f: f.loss)
+
+
+def _typical_gap(data: Data) -> float:
+    """Median distance below the best observation, in nats, but at least ten."""
+    y = np.asarray(data.y)[np.asarray(data.mask) > 0]
+    return max(10.0, float(np.median(y.max() - y)))
 
 
 def start_points(spec: Spec, prior: HyperPrior, data: Data, starts: int) -> list[np.ndarray]:

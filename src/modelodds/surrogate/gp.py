@@ -54,7 +54,7 @@ class GP(NamedTuple):
     chol: Array  # (n, n) Cholesky factor of K + noise
     white: Array  # (n,) whitened residual of y, basis part taken out
     design: Array  # (n, p) whitened basis functions
-    basis_chol: Array  # (p, p) Cholesky factor of 1 + design^T design
+    basis_chol: Array  # (p, p) lower triangular, its square 1 + design^T design; the diagonal may be negative
     beta: Array  # (p,) posterior mean of the basis coefficients
 
 
@@ -73,18 +73,17 @@ def condition(spec: Spec, hyper: Hyper, data: Data) -> GP:
     residual = (data.y - mean_function(spec.mean, hyper.mean, data.x)) * mask
     white = solve_triangular(chol, residual, lower=True)
     design = solve_triangular(chol, basis(spec.mean, hyper.mean, data.x) * mask[:, None], lower=True)
-    basis_chol = jnp.linalg.cholesky(jnp.eye(design.shape[1]) + design.T @ design)
-    beta = solve_triangular(
-        basis_chol, solve_triangular(basis_chol, design.T @ white, lower=True), lower=True, trans=1
-    )
-    return GP(hyper, data, chol, white - design @ beta, design, basis_chol, beta)
+    # Least squares by QR: the normal equations would square a condition number that is 1e9 for a sharp likelihood.
+    q, r = jnp.linalg.qr(jnp.concatenate([design, jnp.eye(design.shape[1])]))
+    beta = solve_triangular(r, q[: len(white)].T @ white)
+    return GP(hyper, data, chol, white - design @ beta, design, r.T, beta)
 
 
 def log_marginal(spec: Spec, hyper: Hyper, data: Data) -> Array:
     """Log marginal likelihood of the data (up to a constant)."""
     gp = condition(spec, hyper, data)
     fit = gp.white @ gp.white + gp.beta @ gp.beta
-    return -0.5 * fit - jnp.log(jnp.diagonal(gp.chol)).sum() - jnp.log(jnp.diagonal(gp.basis_chol)).sum()
+    return -0.5 * fit - jnp.log(jnp.diagonal(gp.chol)).sum() - jnp.log(jnp.abs(jnp.diagonal(gp.basis_chol))).sum()
 
 
 def features(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:

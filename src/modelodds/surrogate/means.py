@@ -7,7 +7,7 @@ prior and are integrated out in closed form (Rasmussen & Williams 2006, section 
 |---------------------|------------------------------------|-----------------------------|
 | ``constant``        | c                                  | none                        |
 | ``quadratic``       | c, x0 (d), log omega (d): c - sum ((x - x0) / omega)^2 / 2 | none |
-| ``full_quadratic``  | log b                              | 1, x_j, x_j x_l, times b    |
+| ``full_quadratic``  | log b                              | 1, and b times x_j, x_j x_l |
 """
 
 import jax.numpy as jnp
@@ -38,7 +38,6 @@ def basis(mean: str, hyper: Array, x: Array) -> Array:
     if mean != "full_quadratic":
         return jnp.zeros((n, 0))
     row, col = np.triu_indices(d)
-    constant = jnp.full((n, 1), 100.0)  # the level is all but free
-    return jnp.concatenate(
-        [constant, jnp.exp(hyper[0]) * x, jnp.exp(hyper[0]) * x[:, row] * x[:, col]], axis=1
-    )
+    scale = jnp.exp(hyper[0])
+    level = jnp.full((n, 1), 100.0) + 10.0 * scale  # all but free
+    return jnp.concatenate([level, scale * x, scale * x[:, row] * x[:, col]], axis=1)
