@@ -77,7 +77,7 @@ def surface(x: Array) -> Array:
 
 
 def example_gp(amplitude: float = 1.5, seed: int = 0, spec: Spec = PLAIN, n: int = 12) -> GP:
-    """A GP (d = 2) conditioned on ``n`` exact observations, padded to 32 so that all of them share programs."""
+    """A GP (d = 2) conditioned on ``n`` exact observations, padded to 32 so that all share programs."""
     x = np.random.default_rng(seed).normal(size=(n, 2))
     hyper = make_hyper(spec, np.array([0.8, 1.3]), amplitude)
     return condition64(spec=spec, hyper=hyper, data=make_data(x, surface(x), size=32))
@@ -86,8 +86,19 @@ def example_gp(amplitude: float = 1.5, seed: int = 0, spec: Spec = PLAIN, n: int
 def example_view(amplitude: float = 1.5, seed: int = 0, noise: float = 0.0, spec: Spec = PLAIN) -> View:
     """A model as an acquisition sees it, with 64 equally likely nodes within the observations' reach."""
     nodes = np.random.default_rng(seed + 1000).normal(size=(64, 2))
-    gp = example_gp(amplitude, seed, spec)
-    return View(gp, nodes, np.full(64, 1 / 64), np.array(noise), np.zeros(2))
+    return make_view(example_gp(amplitude, seed, spec), nodes, np.full(64, 1 / 64), noise)
+
+
+def make_view(gp: GP, nodes: Array, weight: Array, noise: float = 0.0) -> View:
+    """A view of a model with a normal prior, without shaped noise."""
+    return View(
+        gp=gp,
+        x=nodes,
+        weight=weight,
+        noise=np.array(noise),
+        followed=np.array(np.inf),
+        box=np.zeros(nodes.shape[1]),
+    )
 
 
 def observed(view: View) -> Array:

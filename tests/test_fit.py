@@ -111,11 +111,11 @@ def test_original_space_objective_is_the_dense_gaussian_density(vector: Array, d
 
 
 @pytest.mark.xfail(
-    reason="log_marginal_original adds mu^2 expm1(tau^2); a noisy log-likelihood has mu^2 e^{s^2} expm1(tau^2)"
+    reason="log_marginal_original adds mu^2 expm1(tau^2) where it should be mu^2 e^{s^2} expm1(tau^2)"
 )
 @pytest.mark.parametrize("vector", VECTORS, ids=str)
 def test_original_space_noise_is_that_of_a_noisy_log_likelihood(vector: Array, data: Data) -> None:
-    """Var exp(g + e) = mu^2 (exp(s^2 + tau^2) - 1) for E exp(e) = 1, as ``MutualInformation.within`` has it."""
+    """Var exp(g + e) = mu^2 (exp(s^2 + tau^2) - 1) for E exp(e) = 1; so has ``MutualInformation.within``."""
     real = np.asarray(data.mask) > 0
     noise = np.full(20, 0.3)
     bare = Data(*(np.asarray(part)[real] for part in data))._replace(noise=noise)

@@ -18,7 +18,10 @@ from example_gp import (
     predict64,
     surface,
 )
+from modelodds.learner import Learner
 from modelodds.method import Method
+from modelodds.model import Model
+from modelodds.prior import Prior
 from modelodds.surrogate.fit import _value_and_grad, hyper_prior
 from modelodds.surrogate.gp import NUGGET, RELATIVE_NUGGET, Spec
 from modelodds.surrogate.kernels import KERNELS
@@ -43,7 +46,7 @@ def problem(seed: int = 0, n: int = 20) -> tuple[Array, Array, Array, Array, Arr
 
 @pytest.mark.parametrize("spec", SPECS, ids="-".join)
 def test_conditioning_is_that_of_the_dense_system(spec: Spec) -> None:
-    """For ``full_quadratic`` the dense kernel is K + H H^T: basis functions or a wider kernel, it is one GP."""
+    """For ``full_quadratic`` the dense kernel is K + H H^T: basis functions or wider kernel, it is one GP."""
     x, y, noise, a, b = problem()
     hyper = make_hyper(spec, LENGTHSCALE, AMPLITUDE)
     found = posterior(spec=spec, hyper=hyper, data=make_data(x, y, noise, 32), a=a, b=b)
@@ -92,7 +95,7 @@ def test_a_kernel_chosen_at_run_time_is_the_one_of_that_name(kernel: str) -> Non
 
 @pytest.mark.parametrize("log_b", [0.0, 6.0, 14.0])
 def test_basis_functions_survive_a_sharp_likelihood(log_b: float) -> None:
-    """Coefficients of e^14 = 1e6 nats: what is left of the variance on an observation is still the nugget's."""
+    """Coefficients of e^14 = 1e6 nats: the variance left on an observation is still the nugget's."""
     spec = Spec("matern52", "full_quadratic")
     x, _, _, _, _ = problem()
     y = -0.5 * np.exp(log_b) * (x**2).sum(1)
@@ -217,17 +220,24 @@ def test_pending_points_of_low_likelihood_get_the_noise_they_would_get_when_told
 # ---------------------------------------------------------------------- what enters as data
 
 
-def test_zero_likelihoods_enter_finite_and_low() -> None:
-    x, d = np.array([[0.0, 0.0], [1.0, 1.0], [-1.0, 0.5], [2.0, 2.0]]), 2
-    observations = Observations(x, np.array([-3.0, -7.0, -np.inf, -1000.0]), np.zeros(4))
-    assert observations.best == -3.0
-    data = observations.data(shaped_noise=False)
-    np.testing.assert_array_equal(np.asarray(data.y)[:4], [0.0, -4.0, -(followed_gap(d) + 5.0), -997.0])
-    found = posterior(
-        spec=PLAIN, hyper=make_hyper(PLAIN, LENGTHSCALE, AMPLITUDE), data=data, a=x[2:3], b=x[2:3]
+def test_values_enter_relative_to_the_best() -> None:
+    observations = Observations(np.zeros((3, 2)), np.array([-1e5 - 4.0, -1e5, -1e5 - 997.0]), np.zeros(3))
+    assert observations.best == -1e5
+    np.testing.assert_array_equal(
+        np.asarray(observations.data(shaped_noise=False).y)[:3], [-4.0, 0.0, -997.0]
     )
-    assert float(found.mean[0]) < -followed_gap(d)  # no mass where the likelihood was seen to be zero
-    assert np.isfinite(found.log_marginal)
+    assert Observations.empty(2).best == -np.inf
+
+
+def test_likelihoods_of_zero_never_reach_the_surrogate() -> None:
+    learner = Learner(
+        Model("m", lambda theta: -np.inf, Prior({"a": stats.norm()})), Method(), np.random.default_rng(0)
+    )
+    for query, y in enumerate([-np.inf, -3.0, -np.inf, -1000.0]):
+        learner.ask(query, np.array([query / 2]))
+        learner.tell(query, y, 0.0)
+        assert learner.known == (query > 0)
+    np.testing.assert_array_equal(learner.surrogate.observations.y, [-3.0, -1000.0])
 
 
 def test_shaped_noise_starts_beyond_the_gap_and_grows_with_it() -> None:

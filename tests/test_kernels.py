@@ -1,4 +1,4 @@
-"""Kernels against their textbook forms; smoothness at zero and positive matrices, which the rest relies on."""
+"""Kernels against their textbook forms; smoothness at zero and positive matrices, as the rest needs."""
 
 import jax
 import jax.numpy as jnp

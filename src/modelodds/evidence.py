@@ -4,7 +4,7 @@ The integral runs over nodes (``nodes.py``), where the surrogate has mean m and 
 
 - ``moment``: E[exp g] = exp(m + v/2), the paper's moment matching (section 6);
 - ``capped``: E[exp min(g, u)], the same with likelihoods above u, a few nats above the best one seen, ruled out;
-- ``mean``: exp(m), the surrogate's best guess without the reward for ignorance.
+- ``mean``: exp E[min(g, u)], the surrogate's best guess without the reward for ignorance; exp(m) where m is below u.
 
 | symbol       | name          | shape | meaning                                             |
 |--------------|---------------|-------|-----------------------------------------------------|
@@ -27,6 +27,7 @@ from modelodds.surrogate.gp import GP, Spec, covariance, features, prior_covaria
 
 INTEGRANDS = ("moment", "capped", "mean")
 CAP = 2.0  # nats above the best observation that a likelihood may plausibly reach
+SECOND = 0.5
 SUMMED = 1024  # nodes, drawn by weight, that double sums run over
 
 
@@ -47,7 +48,16 @@ def log_integrand(
         sd = np.sqrt(variance)
         below = mean + 0.5 * variance + special.log_ndtr((cap - mean - variance) / sd)
         return np.logaddexp(below, cap + special.log_ndtr((mean - cap) / sd))
-    return mean
+    return capped_mean(mean, variance, cap)
+
+
+def capped_mean(
+    mean: NDArray[np.float64], variance: NDArray[np.float64], cap: float = CAP
+) -> NDArray[np.float64]:
+    """E[min(g, u)] for g normal: the mean where it is well below the cap u, never above the cap."""
+    sd = np.sqrt(variance)
+    t = (mean - cap) / sd
+    return mean - sd * (np.exp(-0.5 * t**2) / np.sqrt(2.0 * np.pi) + t * special.ndtr(t))
 
 
 def log_gaussian_variance(spec: Spec, gp: GP, x: Array, weight: Array) -> Array:
@@ -70,6 +80,11 @@ _log_gaussian_variance = jit64(log_gaussian_variance, static=("spec",))
 _moment_variance = jit64(moment_variance, static=("spec",))
 
 
+def gaussian_variance(spec: Spec, gp: GP, x: NDArray[np.float64] | Array, weight: NDArray[np.float64] | Array) -> float:
+    """Compiled :func:`log_gaussian_variance`, as a number."""
+    return float(_log_gaussian_variance(spec=spec, gp=gp, x=x, weight=weight))
+
+
 def belief(
     kind: str, spec: Spec, gp: GP, nodes: Nodes, mean: NDArray[np.float64], variance: NDArray[np.float64]
 ) -> Evidence:
@@ -85,7 +100,8 @@ def belief(
     if kind == "moment":
         spread = float(_moment_variance(spec=spec, gp=gp, x=nodes.x[index], weight=weight))
         return Evidence(log_a - 0.5 * spread, spread)
-    spread = float(_log_gaussian_variance(spec=spec, gp=gp, x=nodes.x[index], weight=weight))
+    spread = gaussian_variance(spec, gp, nodes.x[index], weight)
     if kind == "mean":
-        log_a += 0.5 * max(0.0, float(variance[index].mean()) - spread)
+        followed = special.ndtr((CAP - mean[index]) / np.sqrt(variance[index]))
+        log_a += SECOND * max(0.0, float((followed**2 * variance[index]).mean()) - spread)
     return Evidence(log_a, spread)

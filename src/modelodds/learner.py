@@ -1,16 +1,20 @@
 """All that is known of one model: its surrogate, its nodes, its evidence, and where to evaluate it next."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from modelodds.acquisition import View
-from modelodds.evidence import Evidence, belief, log_integrand
+from modelodds.evidence import SUMMED, Evidence, belief, log_integrand
 from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.nodes import Nodes, effective_size, seeded, systematic
 from modelodds.propose import Proposal, propose
+from modelodds.support import Support
 from modelodds.surrogate.gp import GP
+from modelodds.surrogate.observations import followed_gap
 from modelodds.surrogate.surrogate import Surrogate
 
 Array = NDArray[np.float64]
@@ -18,7 +22,6 @@ Array = NDArray[np.float64]
 COMPONENTS = 6  # of the mixture that the nodes follow
 ENOUGH = 0.4  # effective share of the nodes above which they are left where they are
 ROUNDS = 4  # at most this many moves of the nodes per observation
-VIEW = 1024  # nodes an acquisition sums over
 CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
 REPLICATES = 4  # independent sets of nodes behind a reported evidence
@@ -33,6 +36,7 @@ class Learner:
     def __init__(self, model: Model, method: Method, rng: np.random.Generator) -> None:
         self.model, self.method, self.rng = model, method, rng
         self.surrogate = Surrogate(model.dim, method)
+        self.support = Support(model.dim)
         self.out: dict[int, Array] = {}  # points asked for, by the query's id
         self.failed: list[Array] = []
         self.evidence = UNKNOWN
@@ -50,7 +54,10 @@ class Learner:
 
     def tell(self, query: int, y: float, noise: float) -> None:
         """Take in the log-likelihood of a point that was out, and its variance."""
-        self.surrogate.tell(self.out.pop(query), y, noise)
+        x, positive = self.out.pop(query), y > -np.inf
+        self.support.tell(x, positive)
+        if positive:
+            self.surrogate.tell(x, y, noise)
         self._stale, self._proposal = True, None
 
     def fail(self, query: int) -> None:
@@ -61,7 +68,7 @@ class Learner:
     @property
     def known(self) -> bool:
         """Whether there is a finite observation to build on."""
-        return np.isfinite(self.surrogate.observations.best)
+        return len(self.surrogate.observations) > 0
 
     @property
     def settled(self) -> bool:
@@ -90,9 +97,14 @@ class Learner:
         return Evidence(mean, 0.0 if not seen.noise.any() else float(1.0 / precision.sum()))
 
     def _evidence(self, nodes: Nodes, mean: Array, variance: Array) -> Evidence:
-        """The evidence from the surrogate's ``mean`` and ``variance`` at ``nodes``."""
-        found = belief(self.method.estimate, self.surrogate.spec, self.surrogate.gp, nodes, mean, variance)
-        return Evidence(self.surrogate.offset + found.mean, self.surrogate.inflation * found.variance)
+        """The evidence from the surrogate's ``mean`` and ``variance`` at ``nodes``, and from the support's."""
+        inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
+        found = belief(self.method.estimate, self.surrogate.spec, self.surrogate.gp, inside, mean, variance)
+        spread = self.surrogate.inflation * found.variance
+        if self.support.bounded:
+            log_mass = inside.log_weight + mean
+            spread += self.support.variance(nodes.x, np.exp(log_mass - log_mass.max()))
+        return Evidence(self.surrogate.offset + found.mean, spread)
 
     # ------------------------------------------------------------------ nodes
 
@@ -116,7 +128,8 @@ class Learner:
     def _evaluate_nodes(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self._mean, self._variance = self.surrogate.predict(nodes.x)
-        self._log_mass = nodes.log_weight + log_integrand(self.method.weights, self._mean, self._variance)
+        integrand = log_integrand(self.method.weights, self._mean, self._variance)
+        self._log_mass = nodes.log_weight + self.support.log_probability(nodes.x) + integrand
         self.effective = effective_size(self._log_mass)
 
     def _mass(self) -> Array:
@@ -127,18 +140,31 @@ class Learner:
     def propose(self, rule: str) -> Proposal:
         """Best point under the acquisition called ``rule``; remembered until something changes."""
         if self._proposal is None:
-            bounds = np.clip(self.model.prior.bounds, -REACH, REACH)
-            found = propose(rule, self.surrogate.spec, self._view(), self._candidates(), bounds)
+            found = self._search(rule)
+            if self.support.bounded:
+                found = self._or_boundary(found)
             if not np.isfinite(self.model.prior.log_density(found.x[None])[0]):
                 found = found._replace(x=found.candidate)  # the refinement left the support of a joint prior
             self._proposal = found
         return self._proposal
 
+    def _search(self, rule: str) -> Proposal:
+        bounds = np.clip(self.model.prior.bounds, -REACH, REACH)
+        return propose(rule, self.surrogate.spec, self._view(), self._candidates(), bounds)
+
+    def _or_boundary(self, inside: Proposal) -> Proposal:
+        """The proposal, or one that tells the support's boundary better, by the variance either takes away."""
+        found = self.support.propose(self._nodes.x, self._mass(), [*self.out.values(), *self.failed])
+        total = inside.variance + found.variance
+        best = max(inside, found, key=lambda p: p.score * p.variance)
+        return best._replace(score=best.score * best.variance / total, variance=total)
+
     def _view(self) -> View:
-        index = systematic(self._mass(), VIEW)
+        index = systematic(self._mass(), SUMMED)
         box = np.isfinite(self.model.prior.bounds[0]).astype(float)
         noise = np.median(self.surrogate.observations.noise)
-        return View(self._search_gp(), self._nodes.x[index], np.full(VIEW, 1.0 / VIEW), noise, box)
+        followed = followed_gap(self.model.dim) if self.method.shaped_noise else np.inf
+        return View(self._search_gp(), self._nodes.x[index], np.full(SUMMED, 1.0 / SUMMED), noise, np.array(followed), box)
 
     def _search_gp(self) -> GP:
         avoided = [*self.out.values(), *self.failed]
@@ -164,7 +190,7 @@ class Learner:
             mean, variance = self.surrogate.predict(nodes.x)
             found.append(self._evidence(nodes, mean, variance))
             xs.append(nodes.x)
-            log_weights.append(nodes.log_weight + mean)
+            log_weights.append(nodes.log_weight + mean + self.support.log_probability(nodes.x))
         means = np.array([e.mean for e in found])
         spread = np.mean([e.variance for e in found]) + means.var(ddof=1) / REPLICATES
         log_weight = np.concatenate(log_weights)

@@ -7,10 +7,12 @@ model (``within``) and only the winners are compared (``across``): Chai et al. 2
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from modelodds.surrogate.gp import GP, Spec
+from modelodds.surrogate.observations import SHAPE
 
 
 class View(NamedTuple):
@@ -19,8 +21,14 @@ class View(NamedTuple):
     gp: GP
     x: Array  # (S, d) nodes, drawn in proportion to the integrand
     weight: Array  # (S,) their weights, summing to one
-    noise: Array  # () variance of the next observation
+    noise: Array  # () variance of the next observation ...
+    followed: Array  # () ... to which shaped noise adds at more nats than this below the best; inf for none
     box: Array  # (d,) 1 where the prior of x is uniform, 0 where it is standard normal
+
+
+def observation_noise(view: View, mean: Array) -> Array:
+    """Variance that observations will be given where the surrogate's mean is ``mean`` (m,), shape (m,)."""
+    return view.noise + (SHAPE * jnp.maximum(0.0, -mean - view.followed)) ** 2
 
 
 class Aux(NamedTuple):

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from modelodds.acquisition.base import Acquisition, Aux, Rivals, View
-from modelodds.surrogate.gp import Spec, features, prior_covariance
+from modelodds.acquisition.base import Acquisition, Aux, Rivals, View, observation_noise
+from modelodds.surrogate.gp import Spec, features, moments, prior_covariance
 
 
 def project(spec: Spec, view: View) -> Aux:
@@ -32,8 +32,8 @@ def squared_correlation(spec: Spec, view: View, aux: Aux, x: Array) -> Array:
     with_evidence = (
         prior_covariance(spec, view.gp.hyper, x, view.x) @ view.weight - on_data @ v + on_basis @ s
     )
-    own = jnp.exp(2.0 * view.gp.hyper.log_amplitude) - (v * v).sum(0) + (s * s).sum(0)
-    return with_evidence**2 / ((jnp.maximum(own, 1e-10) + view.noise) * aux.variance)
+    mean, own = moments(spec, view.gp, x, v, s)
+    return with_evidence**2 / ((own + observation_noise(view, mean)) * aux.variance)
 
 
 def rivalry(variance: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 from scipy import special
 
-from modelodds.acquisition.base import Acquisition, Aux, Rivals, View
+from modelodds.acquisition.base import Acquisition, Aux, Rivals, View, observation_noise
 from modelodds.odds import draws
 from modelodds.surrogate.gp import Spec, covariance, predict
 
@@ -54,7 +54,8 @@ class MutualInformation(Acquisition):
     def within(self, spec: Spec, view: View, aux: Aux, x: Array) -> Array:
         """rho^2; the factors mu(x) of L and Sigma cancel."""
         with_evidence = jnp.expm1(covariance(spec, view.gp, x, view.x)) @ view.weight
-        own = jnp.expm1(jnp.maximum(predict(spec, view.gp, x)[1], 1e-10) + view.noise)
+        mean, variance = predict(spec, view.gp, x)
+        own = jnp.expm1(variance + observation_noise(view, mean))
         return with_evidence**2 / (own * aux.projection[0])
 
     def across(self, best: np.ndarray, rivals: Rivals) -> np.ndarray:

@@ -6,8 +6,13 @@ derivative, dz_j / d log a_i = z_j (delta_ij - z_i), about
 
     s_i^2 rho_i^2 E_z[ z_i^2 ((1 - z_i)^2 + sum_{j != i} z_j^2) ]
 
-of sum_j Var(z_j). The expectation over the belief on z, not its value at the mean, keeps a model whose evidence is merely
-not known yet in the race.
+of sum_j Var(z_j). That is for small s_i; evidences known to within many nats leave z at zero or one, where derivatives
+vanish although nothing is decided. The sum of variances that log a_i is answerable for, with the other evidences given,
+
+    E[ sum_j Var(z_j | a_others) ] = 1/2 E |z - z'|^2,    z' being z with log a_i drawn afresh,
+
+has the same limit and holds for any s_i. The expectation over the belief, not a value at its mean, keeps a model whose
+evidence is merely not known yet in the race.
 """
 
 import numpy as np
@@ -18,6 +23,20 @@ from modelodds.acquisition.base import Acquisition, Aux, Rivals, View
 from modelodds.acquisition.log_odds import project, squared_correlation
 from modelodds.odds import draws
 from modelodds.surrogate.gp import Spec
+
+
+def answerable(mean: np.ndarray, variance: np.ndarray, n: int) -> np.ndarray:
+    """1/2 E |z - z'|^2 for each model's log-evidence drawn afresh, shape (k,)."""
+    k = len(mean)
+    both = draws(np.tile(mean, 2), np.tile(np.sqrt(variance), 2), n)
+    log_a, fresh = both[:, :k], both[:, k:]
+    z = special.softmax(log_a, axis=1)
+    share = np.empty(k)
+    for i in range(k):
+        other = log_a.copy()
+        other[:, i] = fresh[:, i]
+        share[i] = 0.5 * ((z - special.softmax(other, axis=1)) ** 2).sum(1).mean()
+    return share
 
 
 class Variance(Acquisition):
@@ -38,8 +57,7 @@ class Variance(Acquisition):
         """Expected reduction of sum_j Var(z_j)."""
         if len(best) == 1:
             return best * rivals.variance
-        z = special.softmax(draws(rivals.mean, np.sqrt(rivals.variance), self.n_draws), axis=1)
-        square = z**2
-        others = square.sum(1, keepdims=True) - square
-        sensitivity = (square * ((1.0 - z) ** 2 + others)).mean(0)
-        return rivals.variance * best * sensitivity
+        share = answerable(rivals.mean, rivals.variance, self.n_draws)
+        if not share.any():  # decided beyond what the draws can tell: any uncertainty left is as good as another
+            share = rivals.variance
+        return share * best

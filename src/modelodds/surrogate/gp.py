@@ -96,7 +96,11 @@ def features(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:
 
 def predict(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:
     """Posterior mean and variance at ``x`` (m, d), each of shape (m,)."""
-    v, s = features(spec, gp, x)
+    return moments(spec, gp, x, *features(spec, gp, x))
+
+
+def moments(spec: Spec, gp: GP, x: Array, v: Array, s: Array) -> tuple[Array, Array]:
+    """Posterior mean and variance at ``x`` (m, d), whose features ``v`` and ``s`` are at hand."""
     mean = (
         mean_function(spec.mean, gp.hyper.mean, x)
         + basis(spec.mean, gp.hyper.mean, x) @ gp.beta

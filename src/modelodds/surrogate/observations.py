@@ -28,7 +28,7 @@ class Observations:
     """Points, log-likelihoods and the variance of each."""
 
     x: Array  # (n, d)
-    y: Array  # (n,) may hold -inf
+    y: Array  # (n,)
     noise: Array  # (n,)
 
     @classmethod
@@ -48,18 +48,13 @@ class Observations:
 
     @property
     def best(self) -> float:
-        """The largest log-likelihood; minus infinity while none is finite."""
+        """The largest log-likelihood; minus infinity while there is none."""
         return float(self.y.max(initial=-np.inf))
 
     def data(self, shaped_noise: bool, best: float | None = None) -> Data:
-        """Values relative to the best (or the given one), likelihoods of zero made finite, noise shaped, padded.
-
-        A likelihood of zero enters just below the gap that is followed closely: low enough to carry no mass, and no
-        deeper a cliff than that takes.
-        """
+        """Values relative to the best (or the given one), noise shaped, padded."""
         d = self.x.shape[1]
         gap = (self.best if best is None else best) - self.y
-        gap = np.where(np.isfinite(gap), gap, followed_gap(d) + 5.0)
         noise = self.noise
         if shaped_noise:
             noise = noise + (SHAPE * np.maximum(0.0, gap - followed_gap(d))) ** 2

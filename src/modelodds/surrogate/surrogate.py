@@ -42,7 +42,7 @@ class Surrogate:
 
     def tell(self, x: Array, y: float, noise: float) -> None:
         """Take in one observation; the surrogate catches up in :meth:`update`."""
-        if self.gp is not None and np.isfinite(y):
+        if self.gp is not None:
             mean, variance = self.predict(x[None])
             ratio = (y - self.offset - mean[0]) ** 2 / (variance[0] + noise + 1e-4)
             self._record.append(min(ratio, 100.0))
