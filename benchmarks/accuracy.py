@@ -1,14 +1,17 @@
-"""How far off the default method is on problems with exact answers: ``python benchmarks/accuracy.py [family ...]``.
+"""How far off the default method is on problems with exact answers.
 
+``python benchmarks/accuracy.py [family ...]``.
 Families: regression-2, regression-4 (100 evaluations for both models), plane (120), tails-2, tails-4, tails-6
-(25 (d + 2) per model). Every run is appended to results/core/accuracy.csv, and runs that are there already are skipped;
-the table at the end is made of that file alone.
+(25 (d + 2) per model). Every run is appended to results/core/accuracy.csv, and runs that are there already
+are skipped; the table at the end is made of that file alone.
 """
 
 import argparse
 import csv
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +42,13 @@ def run(family: str, method: str, seed: int) -> dict[str, object]:
     mean, sd = result.log_bayes_factor(*result.names)
     truth = task.log_evidence[0] - task.log_evidence[1]
     first = result.n_evaluations[result.names[0]]
-    return dict(zip(COLUMNS, (family, method, seed, budget, mean - truth, sd, truth, first, time.perf_counter() - start), strict=True))
+    return dict(
+        zip(
+            COLUMNS,
+            (family, method, seed, budget, mean - truth, sd, truth, first, time.perf_counter() - start),
+            strict=True,
+        )
+    )
 
 
 def table(path: Path) -> pd.DataFrame:
@@ -68,6 +77,7 @@ def main() -> None:
     parser.add_argument("families", nargs="*", default=FAMILIES)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--method", default="default")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("results/core/accuracy.csv"))
     arguments = parser.parse_args()
     path = arguments.out
@@ -75,17 +85,25 @@ def main() -> None:
     done = set()
     if path.exists():
         done = {tuple(row) for row in pd.read_csv(path)[["family", "method", "seed"]].itertuples(index=False)}
-    for family in arguments.families:
-        for seed in range(arguments.seeds):
-            if (family, arguments.method, seed) in done:
-                continue
-            row = run(family, arguments.method, seed)
+    method = arguments.method
+    tasks = [
+        (f, method, s)
+        for f in arguments.families
+        for s in range(arguments.seeds)
+        if (f, method, s) not in done
+    ]
+    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(run, *task) for task in tasks]):
+            row = future.result()
             with path.open("a", newline="") as file:
                 writer = csv.DictWriter(file, COLUMNS)
                 if file.tell() == 0:
                     writer.writeheader()
                 writer.writerow(row)
-            print(f"{family} {seed}: error {row['error']:+.4f}, claimed sd {row['sd']:.4f}", flush=True)
+            print(
+                f"{row['family']} {row['seed']}: error {row['error']:+.4f}, claimed sd {row['sd']:.4f}",
+                flush=True,
+            )
     print(table(path).round(4).to_string())
 
 

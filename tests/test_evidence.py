@@ -247,7 +247,6 @@ def test_belief_moves_with_the_log_likelihood(small: Case) -> None:
     assert there.variance == here.variance
 
 
-@pytest.mark.xfail(reason="exp(C) overflows at C > 709: the belief is then -inf, and its variance inf")
 def test_moment_belief_of_an_ignorant_surrogate_is_finite() -> None:
     """Amplitudes of 60 nats are within the log-space fit's bounds; ``estimate='moment'`` may go with it."""
     gp, x = example_gp(60.0), np.random.default_rng(1).normal(size=(64, 2))

@@ -110,9 +110,6 @@ def test_original_space_objective_is_the_dense_gaussian_density(vector: Array, d
     assert float(found) == pytest.approx(dense_original(PAPER, vector, bare, np.zeros(20)), rel=1e-6)
 
 
-@pytest.mark.xfail(
-    reason="log_marginal_original adds mu^2 expm1(tau^2) where it should be mu^2 e^{s^2} expm1(tau^2)"
-)
 @pytest.mark.parametrize("vector", VECTORS, ids=str)
 def test_original_space_noise_is_that_of_a_noisy_log_likelihood(vector: Array, data: Data) -> None:
     """Var exp(g + e) = mu^2 (exp(s^2 + tau^2) - 1) for E exp(e) = 1; so has ``MutualInformation.within``."""

@@ -22,6 +22,7 @@ from example_gp import (
     surface,
 )
 from modelodds.acquisition import ACQUISITIONS, LogOdds, MutualInformation, Rivals, Variance, View
+from modelodds.acquisition.base import FLOOR
 from modelodds.acquisition.log_odds import rivalry
 from modelodds.acquisition.mutual_information import posterior_weight
 from modelodds.odds import draws, moments
@@ -54,7 +55,7 @@ def rivals(mean: Array, variance: Array) -> Rivals:
 
 
 def letters(view: View, x: Array) -> tuple[Array, float, Array, float]:
-    """L(x) (eq. 10), K (eq. 6), Sigma(x, x) and m, by sums over the nodes."""
+    """L(x) (eq. 10), K (eq. 6), Sigma(x, x) of an observation and m, by sums over the nodes."""
     mean, variance = (np.asarray(part) for part in predict64(spec=PLAIN, gp=view.gp, x=view.x))
     mu = np.exp(mean + variance / 2)
     omega = view.weight / mu  # so that the view's weights are omega mu
@@ -62,7 +63,8 @@ def letters(view: View, x: Array) -> tuple[Array, float, Array, float]:
     at_mean, at_variance = (np.asarray(part) for part in predict64(spec=PLAIN, gp=view.gp, x=x))
     at_mu = np.exp(at_mean + at_variance / 2)
     across = np.outer(at_mu, mu) * np.expm1(covariance64(spec=PLAIN, gp=view.gp, a=x, b=view.x))
-    return across @ omega, float(omega @ sigma @ omega), at_mu**2 * np.expm1(at_variance), float(omega @ mu)
+    own = at_mu**2 * np.expm1(at_variance + FLOOR)  # what an exact observation is taken to be off by
+    return across @ omega, float(omega @ sigma @ omega), own, float(omega @ mu)
 
 
 def test_two_models_are_the_papers_equations_14_and_15() -> None:
@@ -226,19 +228,24 @@ def test_squared_correlations_lie_between_zero_and_one(
     assert np.all((found >= 0) & (found <= 1 + 1e-6))
 
 
-def test_squared_correlation_of_a_lone_node_with_itself_is_one() -> None:
+def test_squared_correlation_of_a_lone_node_with_itself_is_one_but_for_the_floor() -> None:
     view = example_view()
+    variance = float(predict64(spec=PLAIN, gp=view.gp, x=view.x)[1][5])
+    assert variance > 100 * FLOOR
     alone = view._replace(weight=np.eye(64)[5])
     for rule in ("mutual_information", "log_odds", "variance"):
         found = np.asarray(score(np.vstack([view.x[5:6], view.x[:15]]), alone, rule=rule, spec=PLAIN))
-        assert found[0] == pytest.approx(1.0, abs=1e-9)
+        expected = variance / (variance + FLOOR)
+        if rule == "mutual_information":
+            expected = np.expm1(variance) / np.expm1(variance + FLOOR)
+        assert found[0] == pytest.approx(expected, abs=1e-9)
         assert found.argmax() in (0, 6)  # itself, first and as the sixth of the nodes
 
 
 def test_noise_enters_the_denominator() -> None:
     x = np.random.default_rng(3).normal(size=(16, 2))
     quiet, noisy = example_view(), example_view(noise=0.5)
-    variance = np.asarray(predict64(spec=PLAIN, gp=quiet.gp, x=x)[1])
+    variance = np.asarray(predict64(spec=PLAIN, gp=quiet.gp, x=x)[1]) + FLOOR
 
     def ratio(rule: str) -> Array:
         with_noise, without = (np.asarray(score(x, view, rule=rule, spec=PLAIN)) for view in (noisy, quiet))
@@ -260,9 +267,8 @@ def test_shaped_noise_enters_where_the_mean_is_low() -> None:
     extra = (SHAPE * np.maximum(0.0, -mean - followed)) ** 2
     assert (extra > 0).sum() == 8
     found, without = (np.asarray(score(x, view, rule="log_odds", spec=PLAIN)) for view in (shaped, quiet))
-    np.testing.assert_allclose(
-        found / without, variance / (variance + extra), rtol=1e-9
-    )  # twelve digits, as above
+    own = variance + FLOOR
+    np.testing.assert_allclose(found / without, own / (own + extra), rtol=1e-9)  # twelve digits, as above
 
 
 @pytest.mark.parametrize("rule", ACQUISITIONS)
@@ -352,9 +358,9 @@ def test_forms_for_z_and_for_log_odds_agree_as_uncertainties_vanish() -> None:
     assert gaps[1] < gaps[0] / 30
     both = [example_view(1e-3, seed=0), example_view(1e-3, seed=1)]
     x = np.random.default_rng(9).normal(size=(16, 2))
-    for view in both:  # inside a model: exp(C) - 1 is C for C of 1e-6
+    for view in both:  # inside a model: exp(C) - 1 is C to first order, C at most 1e-6 and the floor 1e-4
         forms = [np.asarray(score(x, view, rule=rule, spec=PLAIN)) for rule in RULES[:2]]
-        np.testing.assert_allclose(forms[0], forms[1], rtol=1e-5)
+        np.testing.assert_allclose(forms[0], forms[1], rtol=FLOOR)
 
 
 # ---------------------------------------------------------------------- the variance of z

@@ -202,21 +202,12 @@ def test_refitting_survives_degenerate_weights(case: str) -> None:
     assert moved.max() <= 1e-3 * np.ptp(x) + 1e-12
 
 
-KMEANS = pytest.mark.xfail(
-    reason="scipy's k-means++ divides by zero when there are fewer distinct points than components",
-    raises=RuntimeWarning,
-)
-
-
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[] if case == "on a line" else KMEANS) for case in DEGENERATE]
-)
+@pytest.mark.parametrize("case", DEGENERATE)
 def test_seeding_survives_degenerate_weights(case: str) -> None:
     x, weight = DEGENERATE[case]
     check(seeded(x, weight, 6, RNG(0)))
 
 
-@KMEANS
 def test_seeding_is_silent_on_any_narrow_peak() -> None:
     """A peak that covers a handful of the nodes, as at a run's start: fewer points than components."""
     x = RNG(0).normal(size=(512, 2))

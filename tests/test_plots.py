@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from example_result import example_result
 
+from example_result import example_result
 from modelodds import plots
 
 

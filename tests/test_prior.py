@@ -453,7 +453,7 @@ def test_unusable_density(log_density, sample, message):
 
 def test_density_and_draws_far_apart():
     far = stats.multivariate_normal([1e6, 1e6])
-    with pytest.raises(PriorError, match="integrates to 0 .* it and sample must agree"):
+    with pytest.raises(PriorError, match=r"integrates to 0 .* it and sample must agree"):
         Prior.from_density(lambda t: max(far.logpdf(t), -1e300), normal_draws, ["a", "b"])
 
 

@@ -4,19 +4,21 @@ import io
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from modelodds import odds
 from modelodds.progress import Progress, take_snapshot
+from modelodds.session import Belief
 
 NAMES = ["probit", "a model [b]of[/b] the longest name one can think of"]
 
 
 def fake_session(done: int = 45, known: bool = True) -> Any:
-    """A session's public face and its record, without running one."""
-    row: dict[str, float] = {"n_evaluations": done}
-    for i, name in enumerate(NAMES):
-        row |= {f"log_evidence[{name}]": -1234.5 - i, f"log_evidence_sd[{name}]": 0.1}
+    """A session's public face, without running one."""
+    mean, sd = np.array([-1234.5, -1235.5]), np.full(2, 0.1)
+    z, cov = odds.moments(mean, sd, np.zeros(2))
     return SimpleNamespace(
         models=[SimpleNamespace(name=name, prior_probability=1.0) for name in NAMES],
         n_evaluations=done,
@@ -24,7 +26,7 @@ def fake_session(done: int = 45, known: bool = True) -> Any:
         counts=lambda: dict.fromkeys(NAMES, done // 2),
         overhead_seconds=4.5,
         in_design=not known,
-        _history=[row] if known else [],
+        standing=Belief(mean, sd, z, np.sqrt(np.diag(cov))) if known else None,
     )
 
 

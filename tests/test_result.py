@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from example_result import example_evaluations, example_result
 
+from example_result import example_evaluations, example_result
 from modelodds import odds
 from modelodds.errors import ResultError
 from modelodds.result import Result

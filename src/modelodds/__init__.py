@@ -1,4 +1,4 @@
-"""Which of several models the data favour, and how sure that is, in few evaluations of expensive likelihoods."""
+"""Which of several models the data favour, and how sure that is, in few evaluations of costly likelihoods."""
 
 from modelodds._version import __version__
 from modelodds.compare import compare
@@ -9,4 +9,14 @@ from modelodds.prior import Prior
 from modelodds.result import Result
 from modelodds.session import Query, Session
 
-__all__ = ["Method", "Model", "ModelOddsError", "Prior", "Query", "Result", "Session", "__version__", "compare"]
+__all__ = [
+    "Method",
+    "Model",
+    "ModelOddsError",
+    "Prior",
+    "Query",
+    "Result",
+    "Session",
+    "__version__",
+    "compare",
+]

@@ -88,7 +88,7 @@ def _run(
     while session.n_evaluations < budget:
         queries = session.ask(min(batch, budget - session.n_evaluations))
         if not queries:
-            return "settled"
+            return "settled" if session.settled else "failures"
         for query, outcome in _evaluations(session, queries, executor):
             session.tell(query, outcome)
             view.update()
@@ -121,6 +121,10 @@ def _check(budget: Any, batch: Any, executor: Any, ledger: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise BudgetError(f"{name} must be a whole number of evaluations, 1 or more, not {value!r}.")
     if executor is not None and not hasattr(executor, "submit"):
-        raise OptionError(f"executor must have a submit method, as concurrent.futures has; {executor!r} has none.")
+        raise OptionError(
+            f"executor must have a submit method, as concurrent.futures has; {executor!r} has none."
+        )
     if ledger is not None:
-        raise OptionError("This version keeps no ledger: leave ledger=None and save the result with to_json().")
+        raise OptionError(
+            "This version keeps no ledger: leave ledger=None and save the result with to_json()."
+        )

@@ -3,8 +3,10 @@
 The integral runs over nodes (``nodes.py``), where the surrogate has mean m and variance v. Three integrands:
 
 - ``moment``: E[exp g] = exp(m + v/2), the paper's moment matching (section 6);
-- ``capped``: E[exp min(g, u)], the same with likelihoods above u, a few nats above the best one seen, ruled out;
-- ``mean``: exp E[min(g, u)], the surrogate's best guess without the reward for ignorance; exp(m) where m is below u.
+- ``capped``: E[exp min(g, u)], the same with likelihoods above u, a few nats above the best one seen, ruled
+  out;
+- ``mean``: exp E[min(g, u)], the surrogate's best guess without the reward for ignorance; exp(m) where m is
+  below u.
 
 | symbol       | name          | shape | meaning                                             |
 |--------------|---------------|-------|-----------------------------------------------------|
@@ -17,17 +19,15 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from numpy.typing import NDArray
 from scipy import special
 
 from modelodds.nodes import Nodes, systematic
-from modelodds.precision import jit64
+from modelodds.precision import Array, jit64
 from modelodds.surrogate.gp import GP, Spec, covariance, features, prior_covariance
 
 INTEGRANDS = ("moment", "capped", "mean")
 CAP = 2.0  # nats above the best observation that a likelihood may plausibly reach
-SECOND = 0.5
 SUMMED = 1024  # nodes, drawn by weight, that double sums run over
 
 
@@ -41,13 +41,13 @@ class Evidence(NamedTuple):
 def log_integrand(
     kind: str, mean: NDArray[np.float64], variance: NDArray[np.float64], cap: float = CAP
 ) -> NDArray[np.float64]:
-    """Log of the expected likelihood at nodes, shape (S,), from the surrogate's ``mean`` and ``variance`` there."""
+    """Log of the expected likelihood at nodes, shape (S,), from the surrogate's moments there."""
     if kind == "moment":
         return mean + 0.5 * variance
     if kind == "capped":
         sd = np.sqrt(variance)
         below = mean + 0.5 * variance + special.log_ndtr((cap - mean - variance) / sd)
-        return np.logaddexp(below, cap + special.log_ndtr((mean - cap) / sd))
+        return np.asarray(np.logaddexp(below, cap + special.log_ndtr((mean - cap) / sd)))
     return capped_mean(mean, variance, cap)
 
 
@@ -57,7 +57,7 @@ def capped_mean(
     """E[min(g, u)] for g normal: the mean where it is well below the cap u, never above the cap."""
     sd = np.sqrt(variance)
     t = (mean - cap) / sd
-    return mean - sd * (np.exp(-0.5 * t**2) / np.sqrt(2.0 * np.pi) + t * special.ndtr(t))
+    return np.asarray(mean - sd * (np.exp(-0.5 * t**2) / np.sqrt(2.0 * np.pi) + t * special.ndtr(t)))
 
 
 def log_gaussian_variance(spec: Spec, gp: GP, x: Array, weight: Array) -> Array:
@@ -67,12 +67,17 @@ def log_gaussian_variance(spec: Spec, gp: GP, x: Array, weight: Array) -> Array:
     return jnp.maximum(kernel - jnp.sum((v @ weight) ** 2) + jnp.sum((s @ weight) ** 2), 1e-12)
 
 
+def expm1_cut(c: Array) -> Array:
+    """exp(C) - 1, with C cut at 300 so that squares of it stay finite."""
+    return jnp.expm1(jnp.minimum(c, 300.0))
+
+
 def moment_variance(spec: Spec, gp: GP, x: Array, weight: Array) -> Array:
     """log(1 + K / m^2): variance of the log of a log-normal with the evidence's two moments (eq. 6).
 
     ``weight`` (S,) is proportional to the nodes' weight times mu, so m cancels.
     """
-    relative = weight @ jnp.expm1(covariance(spec, gp, x, x)) @ weight
+    relative = weight @ expm1_cut(covariance(spec, gp, x, x)) @ weight
     return jnp.log1p(jnp.maximum(relative, 1e-12))
 
 
@@ -80,7 +85,9 @@ _log_gaussian_variance = jit64(log_gaussian_variance, static=("spec",))
 _moment_variance = jit64(moment_variance, static=("spec",))
 
 
-def gaussian_variance(spec: Spec, gp: GP, x: NDArray[np.float64] | Array, weight: NDArray[np.float64] | Array) -> float:
+def gaussian_variance(
+    spec: Spec, gp: GP, x: NDArray[np.float64] | Array, weight: NDArray[np.float64] | Array
+) -> float:
     """Compiled :func:`log_gaussian_variance`, as a number."""
     return float(_log_gaussian_variance(spec=spec, gp=gp, x=x, weight=weight))
 
@@ -90,8 +97,8 @@ def belief(
 ) -> Evidence:
     """Belief on the log-evidence, relative to the surrogate's zero.
 
-    ``moment`` takes the log-normal with the evidence's two moments. The others are expanded around the surrogate's mean;
-    for ``mean`` to second order, E log a = log sum w exp(m) + (sum w v - w^T C w) / 2.
+    ``moment`` takes the log-normal with the evidence's two moments. The others are expanded around the
+    surrogate's mean; for ``mean`` to second order, E log a = log sum w exp(m) + (sum w v - w^T C w) / 2.
     """
     log_weight = nodes.log_weight + log_integrand(kind, mean, variance)
     log_a = float(special.logsumexp(log_weight))
@@ -102,6 +109,8 @@ def belief(
         return Evidence(log_a - 0.5 * spread, spread)
     spread = gaussian_variance(spec, gp, nodes.x[index], weight)
     if kind == "mean":
+        above = float(special.logsumexp(nodes.log_weight + mean)) - log_a  # what the cap took away
         followed = special.ndtr((CAP - mean[index]) / np.sqrt(variance[index]))
-        log_a += SECOND * max(0.0, float((followed**2 * variance[index]).mean()) - spread)
+        log_a += 0.5 * max(0.0, float((followed**2 * variance[index]).mean()) - spread)
+        spread += above**2
     return Evidence(log_a, spread)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from modelodds.acquisition import View
 from modelodds.evidence import SUMMED, Evidence, belief, log_integrand
@@ -25,6 +24,7 @@ ROUNDS = 4  # at most this many moves of the nodes per observation
 CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
 REPLICATES = 4  # independent sets of nodes behind a reported evidence
+TRIES = 3  # of a model without free parameters that fails
 
 
 UNKNOWN = Evidence(np.nan, np.inf)
@@ -38,12 +38,15 @@ class Learner:
         self.surrogate = Surrogate(model.dim, method)
         self.support = Support(model.dim)
         self.out: dict[int, Array] = {}  # points asked for, by the query's id
-        self.failed: list[Array] = []
+        self.barren: list[
+            Array
+        ] = []  # points that gave nothing to the surrogate: failures, and likelihoods of zero
         self.evidence = UNKNOWN
         if model.dim:
             self._nodes = Nodes.from_prior(model.prior, method.n_nodes, rng)
         self._stale = True
         self._proposal: Proposal | None = None
+        self._all_in: float | None = None  # variance of the last proposal made with nothing out
 
     # ------------------------------------------------------------------ what comes in
 
@@ -58,22 +61,29 @@ class Learner:
         self.support.tell(x, positive)
         if positive:
             self.surrogate.tell(x, y, noise)
+        else:
+            self.barren.append(x)
         self._stale, self._proposal = True, None
 
     def fail(self, query: int) -> None:
         """Note that a point gave nothing; the search goes around it."""
-        self.failed.append(self.out.pop(query))
+        self.barren.append(self.out.pop(query))
         self._proposal = None
 
     @property
     def known(self) -> bool:
-        """Whether there is a finite observation to build on."""
-        return len(self.surrogate.observations) > 0
+        """Whether there is an observation to build on: a finite one, unless there is nothing to fit."""
+        return len(self.surrogate.observations) > 0 or (self.model.dim == 0 and self.support.bounded)
 
     @property
     def settled(self) -> bool:
         """Whether the evidence is known exactly: a model without free parameters, evaluated."""
         return self.model.dim == 0 and self.known
+
+    @property
+    def given_up(self) -> bool:
+        """Whether there is no point in asking for more: without free parameters, every try is the same."""
+        return self.model.dim == 0 and not self.known and (len(self.out) > 0 or len(self.barren) >= TRIES)
 
     # ------------------------------------------------------------------ belief
 
@@ -92,12 +102,14 @@ class Learner:
     def _point_evidence(self) -> Evidence:
         """Without free parameters the evidence is the likelihood; repeated noisy values are averaged."""
         seen = self.surrogate.observations
+        if self.support.bounded:
+            return Evidence(-np.inf, 0.0)
         precision = 1.0 / np.maximum(seen.noise, 1e-12)
         mean = float(precision @ seen.y / precision.sum())
         return Evidence(mean, 0.0 if not seen.noise.any() else float(1.0 / precision.sum()))
 
     def _evidence(self, nodes: Nodes, mean: Array, variance: Array) -> Evidence:
-        """The evidence from the surrogate's ``mean`` and ``variance`` at ``nodes``, and from the support's."""
+        """The evidence from the surrogate's ``mean`` and ``variance`` at ``nodes`` and the support's."""
         inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
         found = belief(self.method.estimate, self.surrogate.spec, self.surrogate.gp, inside, mean, variance)
         spread = self.surrogate.inflation * found.variance
@@ -133,7 +145,7 @@ class Learner:
         self.effective = effective_size(self._log_mass)
 
     def _mass(self) -> Array:
-        return np.exp(self._log_mass - self._log_mass.max())
+        return np.asarray(np.exp(self._log_mass - self._log_mass.max()))
 
     # ------------------------------------------------------------------ search
 
@@ -141,20 +153,29 @@ class Learner:
         """Best point under the acquisition called ``rule``; remembered until something changes."""
         if self._proposal is None:
             found = self._search(rule)
-            if self.support.bounded:
+            if self.support.bounded and rule != "uncertainty":  # whose score is no share of a variance
                 found = self._or_boundary(found)
             if not np.isfinite(self.model.prior.log_density(found.x[None])[0]):
                 found = found._replace(x=found.candidate)  # the refinement left the support of a joint prior
             self._proposal = found
+            if not self.out:
+                self._all_in = found.variance
         return self._proposal
+
+    @property
+    def remaining(self) -> float:
+        """Share of the evidence's variance that will be left when what is out has come back."""
+        if not self.out or self._proposal is None or self._all_in is None:
+            return 1.0
+        return min(1.0, self._proposal.variance / self._all_in)
 
     def _search(self, rule: str) -> Proposal:
         bounds = np.clip(self.model.prior.bounds, -REACH, REACH)
         return propose(rule, self.surrogate.spec, self._view(), self._candidates(), bounds)
 
     def _or_boundary(self, inside: Proposal) -> Proposal:
-        """The proposal, or one that tells the support's boundary better, by the variance either takes away."""
-        found = self.support.propose(self._nodes.x, self._mass(), [*self.out.values(), *self.failed])
+        """The proposal, or a look at the support's boundary: whichever takes away more variance."""
+        found = self.support.propose(self._nodes.x, self._mass(), list(self.out.values()))
         total = inside.variance + found.variance
         best = max(inside, found, key=lambda p: p.score * p.variance)
         return best._replace(score=best.score * best.variance / total, variance=total)
@@ -162,12 +183,19 @@ class Learner:
     def _view(self) -> View:
         index = systematic(self._mass(), SUMMED)
         box = np.isfinite(self.model.prior.bounds[0]).astype(float)
-        noise = np.median(self.surrogate.observations.noise)
+        noise = np.asarray(np.median(self.surrogate.observations.noise))
         followed = followed_gap(self.model.dim) if self.method.shaped_noise else np.inf
-        return View(self._search_gp(), self._nodes.x[index], np.full(SUMMED, 1.0 / SUMMED), noise, np.array(followed), box)
+        return View(
+            self._search_gp(),
+            self._nodes.x[index],
+            np.full(SUMMED, 1.0 / SUMMED),
+            noise,
+            np.array(followed),
+            box,
+        )
 
     def _search_gp(self) -> GP:
-        avoided = [*self.out.values(), *self.failed]
+        avoided = [*self.out.values(), *self.barren]
         return self.surrogate.with_pending(np.array(avoided)) if avoided else self.surrogate.gp
 
     def _candidates(self) -> Array:
@@ -178,7 +206,7 @@ class Learner:
     # ------------------------------------------------------------------ report
 
     def report(self, draws: int, seed: int) -> tuple[Evidence, Array]:
-        """Evidence and posterior draws (draws, p) from independent sets of nodes, their own error included."""
+        """Evidence and posterior draws (draws, p) from independent sets of nodes, their error included."""
         if self.model.dim == 0 or self.surrogate.gp is None:
             return self.evidence, self.model.prior.to_theta(np.zeros((draws, self.model.dim)))
         rng = np.random.default_rng(seed)

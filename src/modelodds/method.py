@@ -27,15 +27,15 @@ class Method:
     Parameters
     ----------
     kernel : str
-        Covariance of the surrogate: ``matern32``, ``matern52``, ``squared_exponential``, or ``auto``: whichever of the
-        last two explains the observations better, decided anew at each full refit.
+        Covariance of the surrogate: ``matern32``, ``matern52``, ``squared_exponential``, or ``auto``:
+        whichever of the last two explains the observations better, decided anew at each full refit.
     mean : str
         Its prior mean: ``constant``, ``quadratic`` (negative, axis-aligned) or ``full_quadratic``.
     fit : str
         Hyperparameters fitted to ``log`` likelihoods or in the ``original`` space (the paper).
     acquisition : str
-        ``mutual_information`` (the paper), ``log_odds``, ``variance``, ``uncertainty``; ``auto`` takes ``log_odds`` for
-        up to two models and ``variance`` for more.
+        ``mutual_information`` (the paper), ``log_odds``, ``variance``, ``uncertainty``; ``auto`` takes
+        ``log_odds`` for up to two models and ``variance`` for more.
     nodes : str
         ``prior`` quasi-Monte Carlo, or the ``adaptive`` mixture.
     weights, estimate : str

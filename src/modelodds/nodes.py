@@ -1,10 +1,10 @@
 """Quadrature nodes of one model: where integrals over its prior are summed.
 
-Prior quasi-Monte Carlo is enough while the posterior is not much narrower than the prior. Otherwise the nodes follow the
-surrogate's mass: a share of them stays with the prior, the rest come from a mixture of Student-t distributions refitted
-to the surrogate's own weights, and every node carries the weight prior / proposal (the balance heuristic of
-Veach & Guibas 1995). All points descend from one scrambled Sobol sequence drawn once, so that successive estimates
-share their quadrature error.
+Prior quasi-Monte Carlo is enough while the posterior is not much narrower than the prior. Otherwise the nodes
+follow the surrogate's mass: a share of them stays with the prior, the rest come from a mixture of Student-t
+distributions refitted to the surrogate's own weights, and every node carries the weight prior / proposal (the
+balance heuristic of Veach & Guibas 1995). All points descend from one scrambled Sobol sequence drawn once, so
+that successive estimates share their quadrature error.
 
 | symbol   | name          | shape  | meaning                          |
 |----------|---------------|--------|----------------------------------|
@@ -35,7 +35,7 @@ class Mixture:
 
     def log_density(self, x: np.ndarray) -> np.ndarray:
         """Log density at ``x`` (n, d), shape (n,)."""
-        return special.logsumexp(self._log_components(x), axis=1)
+        return np.asarray(special.logsumexp(self._log_components(x), axis=1))
 
     def _log_components(self, x: np.ndarray) -> np.ndarray:
         d, nu = x.shape[1], DEGREES_OF_FREEDOM
@@ -44,7 +44,7 @@ class Mixture:
         norm = special.gammaln((nu + d) / 2) - special.gammaln(nu / 2) - 0.5 * d * np.log(nu * np.pi)
         log_det = np.log(np.abs(np.diagonal(self.chol, axis1=1, axis2=2))).sum(1)
         body = -0.5 * (nu + d) * np.log1p((white**2).sum(2) / nu)
-        return np.log(self.weight) + norm - log_det + body
+        return np.asarray(np.log(self.weight) + norm - log_det + body)
 
     def refitted(self, x: np.ndarray, weight: np.ndarray, rounds: int = 2) -> "Mixture":
         """A few steps of expectation-maximisation towards the weighted points ``x`` (n, d)."""
@@ -59,7 +59,7 @@ class Mixture:
 
 
 def _moments(x: np.ndarray, share: np.ndarray) -> Mixture:
-    """Mixture with the moments of points ``x`` (n, d) split by ``share`` (n, K); thin components are dropped."""
+    """Mixture with the moments of points ``x`` (n, d) split by ``share`` (n, K), thin parts dropped."""
     d = x.shape[1]
     total = share.sum(0)
     pooled_mean = share.sum(1) @ x / total.sum()
@@ -77,6 +77,7 @@ def _moments(x: np.ndarray, share: np.ndarray) -> Mixture:
 def seeded(x: np.ndarray, weight: np.ndarray, components: int, rng: np.random.Generator) -> Mixture:
     """Mixture seeded by k-means on draws from the weighted points ``x`` (n, d)."""
     draws = x[systematic(weight, 1024)]
+    components = min(components, len(np.unique(draws, axis=0)))
     scale = draws.std(0) + 1e-12
     _, label = kmeans2(draws / scale, components, minit="++", seed=rng, missing="warn")
     return _moments(draws, np.eye(components)[label] / len(draws))
@@ -128,8 +129,7 @@ class Nodes:
         counts = np.round(np.cumsum(mixture.weight) * (n - n_prior)).astype(int)
         component = np.searchsorted(counts, np.arange(n - n_prior), side="right")
         component = np.minimum(component, len(mixture.weight) - 1)
-        # A component takes every so-many-th point, not a run of them: any stretch of a Sobol sequence is even, too,
-        # but consecutive stretches keep the sequence's own balance.
+        # Components take consecutive stretches of the sequence: any stretch of a Sobol sequence is even, too.
         noise = self.normal[: n - n_prior] * self.scale[: n - n_prior, None]
         spread = mixture.mean[component] + np.einsum("nij,nj->ni", mixture.chol[component], noise)
         x = np.concatenate([self.prior_x[:n_prior], spread])
@@ -141,4 +141,4 @@ class Nodes:
 
 def _sobol(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
     points = qmc.Sobol(d, scramble=True, rng=rng).random_base2(int(np.ceil(np.log2(n))))[:n]
-    return np.clip(points, 1e-12, 1 - 1e-12)
+    return np.asarray(np.clip(points, 1e-12, 1 - 1e-12))

@@ -20,13 +20,12 @@ is the integrand's Fourier transform at 2π/step, about e^{-π²/step}.
 | λ_ab | `log_odds` | – | log a_a − log a_b |
 """
 
-from math import fsum
-
 from functools import cache
+from math import fsum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri, softmax
+from scipy.special import ndtr, ndtri
 from scipy.stats import qmc
 
 Array = NDArray[np.float64]
@@ -105,7 +104,8 @@ def draws(mean: ArrayLike, sd: ArrayLike, n: int) -> Array:
     Parameters
     ----------
     mean, sd : array, shape (k,)
-        Beliefs on the log-evidences; with the log prior probabilities added to ``mean``, the softmax is posterior.
+        Beliefs on the log-evidences; with the log prior probabilities added to ``mean``, the softmax is
+        posterior.
     n : int
         Number of draws; a power of two is best.
 

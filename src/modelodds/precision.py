@@ -6,14 +6,20 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
+
+Array = jax.Array | NDArray[np.float64]
+"""What compiled functions work on: NumPy's arrays come in, JAX's are inside and come out."""
 
 
 def jit64(fn: Callable[..., Any], static: tuple[str, ...] = ()) -> Callable[..., Any]:
     """Compile ``fn`` and run it in float64, whatever JAX's global setting is.
 
-    JAX computes in float32 unless told otherwise, and a Cholesky factor of a smooth kernel does not survive that.
-    The setting is entered for the duration of the call alone, so that likelihoods written in JAX keep their own.
+    JAX computes in float32 unless told otherwise, and a Cholesky factor of a smooth kernel does not survive
+    that. The setting is entered for the duration of the call alone, so that likelihoods written in JAX keep
+    their own.
 
     Parameters
     ----------
@@ -40,7 +46,8 @@ def _controller() -> ThreadpoolController:
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Context in which BLAS and LAPACK, JAX's on the CPU included, keep to one thread.
 
-    Matrices here are small. On a busy machine several threads wait for each other in a spin: with both of two cores
-    loaded, refitting a surrogate took seventy times as long as on one thread.
+    Matrices here are small. On a busy machine several threads wait for each other in a spin: with both of two
+    cores loaded, refitting a surrogate took seventy times as long as on one thread.
     """
-    return _controller().limit(limits=1, user_api="blas")
+    limits: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limits

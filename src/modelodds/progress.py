@@ -15,7 +15,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from modelodds import odds
 from modelodds.session import Belief, Session
 
 LINES = 10  # plain lines in a log, spread over the budget
@@ -157,19 +156,8 @@ def take_snapshot(session: Session, elapsed: float) -> Snapshot:
         elapsed,
         session.overhead_seconds,
         session.in_design,
-        _last_belief(session),
+        session.standing,
     )
-
-
-def _last_belief(session: Session) -> Belief | None:
-    """The session's latest belief: one evaluation old, as the next is formed when a point is asked for."""
-    if not session._history:
-        return None
-    row = session._history[-1]
-    mean = np.array([row[f"log_evidence[{m.name}]"] for m in session.models])
-    sd = np.array([row[f"log_evidence_sd[{m.name}]"] for m in session.models])
-    z, cov = odds.moments(mean, sd, np.log([m.prior_probability for m in session.models]))
-    return Belief(mean, sd, z, np.sqrt(np.diag(cov)))
 
 
 def _nats(mean: float, sd: float) -> str:

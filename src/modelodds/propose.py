@@ -5,11 +5,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from scipy import optimize
 
 from modelodds.acquisition import ACQUISITIONS, Aux, View
-from modelodds.precision import jit64
+from modelodds.precision import Array, jit64
 from modelodds.surrogate.gp import Spec
 
 REFINED = 3  # candidates refined together

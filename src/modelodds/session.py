@@ -1,9 +1,9 @@
 """Session: ask / tell / fail / result, the whole method on one screen.
 
-Ask: the initial design first; then each model's best point under the acquisition, and among these the one that tells
-most about the posterior model probabilities. Tell: the observation goes to its model's learner, which brings surrogate,
-nodes and evidence up to date when they are next needed. Points that are out for evaluation count as pending, so a batch
-is asked for by asking again.
+Ask: the initial design first; then each model's best point under the acquisition, and among these the one
+that tells most about the posterior model probabilities. Tell: the observation goes to its model's learner,
+which brings surrogate, nodes and evidence up to date when they are next needed. Points that are out for
+evaluation count as pending, so a batch is asked for by asking again.
 """
 
 import time
@@ -82,10 +82,10 @@ class Session:
 
     Examples
     --------
-    >>> session = Session(models)                                         # doctest: +SKIP
-    >>> for query in session.ask(4):                                      # doctest: +SKIP
+    >>> session = Session(models)  # doctest: +SKIP
+    >>> for query in session.ask(4):  # doctest: +SKIP
     ...     session.tell(query, my_likelihoods[query.model](query.theta))
-    >>> session.result().probabilities                                    # doctest: +SKIP
+    >>> session.result().probabilities  # doctest: +SKIP
     """
 
     def __init__(
@@ -99,12 +99,14 @@ class Session:
         self.method = resolve_method(method)
         self.seed = int(rng) if isinstance(rng, int | np.integer) else None
         self.overhead_seconds = 0.0
+        self.standing: Belief | None = None  # where the comparison stood when it last had to know
         self._log_prior = np.log([m.prior_probability for m in self.models])
         self._log_prior -= np.log(np.exp(self._log_prior).sum())
         generator = _generator(rng)
         seeds = generator.integers(2**63, size=(len(self.models), 3))
         self._learners = [
-            Learner(m, self.method, np.random.default_rng(s[:1])) for m, s in zip(self.models, seeds, strict=True)
+            Learner(m, self.method, np.random.default_rng(s[:1]))
+            for m, s in zip(self.models, seeds, strict=True)
         ]
         self._report_seeds = [int(s[1]) for s in seeds]
         sizes = _design_sizes(self.models, self.method, budget)
@@ -135,25 +137,32 @@ class Session:
 
     def _from_design(self) -> tuple[int, Array] | None:
         """The model with most of its initial design still to come, and its next point."""
-        left = [0 if learner.settled else len(d) for learner, d in zip(self._learners, self._design, strict=True)]
+        left = [
+            0 if learner.settled else len(d) for learner, d in zip(self._learners, self._design, strict=True)
+        ]
         i = int(np.argmax(left))
         return (i, self._design[i].pop(0)) if left[i] else None
 
     def _from_acquisition(self) -> tuple[int, Array] | None:
         """The most informative point of all models' spaces (eqs. 16-17)."""
-        active = [i for i, learner in enumerate(self._learners) if not learner.settled]
-        blind = [i for i in active if not self._learners[i].known]
-        if blind:  # no finite value yet: look on where the prior says
-            i = min(blind, key=lambda i: len(self._learners[i].out) + len(self._learners[i].failed))
-            return i, self._prior_point(i)
-        active = [i for i in active if self.models[i].dim]
+        active = [i for i, learner in enumerate(self._learners) if not (learner.settled or learner.given_up)]
+        tries = {
+            i: len(self._learners[i].out) + len(self._learners[i].barren)
+            for i in active
+            if not self._learners[i].known
+        }
+        active = [i for i in active if i not in tries]
+        if tries:  # no finite value yet: look on where the prior says, in turn with the rest
+            i = min(tries, key=lambda i: tries[i])
+            if not active or tries[i] * len(self.models) <= self._next_id:
+                return i, self._prior_point(i)
         if not active:
             return None
         self._update()
         rule = self._rule()
         proposals = {i: self._learners[i].propose(rule) for i in active}
         best = np.array([proposals[i].score if i in proposals else 0.0 for i in range(len(self.models))])
-        values = ACQUISITIONS[rule].across(best, self._rivals({i: p.variance for i, p in proposals.items()}))
+        values = ACQUISITIONS[rule].across(best, self._rivals())
         i = max(active, key=lambda i: values[i])
         return i, proposals[i].x
 
@@ -162,16 +171,14 @@ class Session:
             return self.method.acquisition
         return "log_odds" if len(self.models) <= 2 else "variance"
 
-    def _rivals(self, pending_variance: dict[int, float]) -> Rivals:
-        """Evidences as the acquisition compares them: variances by the surrogates' record, pending points counted."""
-        mean = np.array([learner.evidence.mean for learner in self._learners]) + self._log_prior
-        variance = np.array(
-            [
-                pending_variance[i] * learner.surrogate.inflation if i in pending_variance else learner.evidence.variance
-                for i, learner in enumerate(self._learners)
-            ]
+    def _rivals(self) -> Rivals:
+        """Evidences as the acquisition compares them, points that are out counted as if they were back."""
+        learners, belief = self._learners, self._belief([learner.evidence for learner in self._learners])
+        return Rivals(
+            belief.mean + self._log_prior,
+            np.array([sd**2 * learner.remaining for sd, learner in zip(belief.sd, learners, strict=True)]),
+            np.array([learner.surrogate.observations.best for learner in learners]),
         )
-        return Rivals(mean, variance, np.array([learner.surrogate.observations.best for learner in self._learners]))
 
     def _prior_point(self, i: int) -> Array:
         learner = self._learners[i]
@@ -181,7 +188,7 @@ class Session:
     # ------------------------------------------------------------------ tell
 
     def tell(self, query: Query | int, value: Any, seconds: float = np.nan) -> None:
-        """The log-likelihood at a query: a number, or (number, standard error). NaN and +inf count as failures."""
+        """The log-likelihood at a query: a number, or (number, standard error). NaN and +inf are failures."""
         outcome = value if isinstance(value, Outcome) else read_value(value)
         if outcome.status == "failed":
             self.fail(query, outcome.reason, outcome.seconds or seconds)
@@ -246,6 +253,11 @@ class Session:
         """Whether the initial design is still being evaluated."""
         return self.n_evaluations < self._design_size
 
+    @property
+    def settled(self) -> bool:
+        """Whether every evidence is known exactly."""
+        return all(learner.settled for learner in self._learners)
+
     def counts(self) -> dict[str, int]:
         """Evaluations answered so far, per model."""
         counts = dict.fromkeys((m.name for m in self.models), 0)
@@ -262,7 +274,7 @@ class Session:
         """Bring every learner up to date and note where the comparison stands."""
         for learner in self._learners:
             learner.update()
-        belief = self._belief([learner.evidence for learner in self._learners])
+        self.standing = belief = self._belief([learner.evidence for learner in self._learners])
         if self._log and (not self._history or self._history[-1]["n_evaluations"] < self.n_evaluations):
             self._history.append(self._history_row(belief))
         return belief
@@ -270,8 +282,9 @@ class Session:
     def _belief(self, evidences: list[Any]) -> Belief:
         mean = np.array([e.mean for e in evidences])
         sd = np.sqrt([e.variance for e in evidences])
-        unknown = ~np.isfinite(mean)
-        mean[unknown] = mean[~unknown].mean() if (~unknown).any() else 0.0
+        unknown = np.isnan(mean) | np.isneginf(mean).all()
+        known = mean[np.isfinite(mean)]
+        mean[unknown] = known.mean() if len(known) else 0.0
         sd[unknown] = IGNORANCE
         z, cov = odds.moments(mean, sd, self._log_prior)
         return Belief(mean, sd, z, np.sqrt(np.diag(cov)))
@@ -285,7 +298,7 @@ class Session:
         return row
 
     def result(self, status: str = "open", message: str = "The session is still open.") -> Result:
-        """The answer so far, its quadrature done anew on fresh nodes. Asking for it changes nothing in the session."""
+        """The answer so far, its quadrature done anew on fresh nodes."""
         import pandas as pd
 
         with self._at_work():
@@ -314,13 +327,24 @@ class Session:
         import pandas as pd
 
         parameters = dict.fromkeys(name for m in self.models for name in m.prior.names)
-        columns = ["id", "model", *parameters, "log_likelihood", "standard_error", "status", "reason", "seconds"]
+        columns = [
+            "id",
+            "model",
+            *parameters,
+            "log_likelihood",
+            "standard_error",
+            "status",
+            "reason",
+            "seconds",
+        ]
         return pd.DataFrame(self._log, columns=columns)
 
 
 def _generator(rng: int | np.random.Generator) -> np.random.Generator:
     if isinstance(rng, bool) or not isinstance(rng, int | np.integer | np.random.Generator):
-        raise OptionError(f"rng must be an integer seed or a numpy.random.Generator, not {type(rng).__name__}.")
+        raise OptionError(
+            f"rng must be an integer seed or a numpy.random.Generator, not {type(rng).__name__}."
+        )
     return np.random.default_rng(rng)
 
 
@@ -332,8 +356,8 @@ def _design_sizes(models: tuple[Model, ...], method: Method, budget: int | None)
     least = [m.dim + 2 if m.dim else 1 for m in models]
     if budget < sum(least):
         raise BudgetError(
-            f"budget={budget} is too small: these {len(models)} models need at least {sum(least)} evaluations "
-            "(two more than its free parameters for each). Raise the budget or leave models out."
+            f"budget={budget} is too small: these {len(models)} models need at least {sum(least)} "
+            "evaluations (two more than its free parameters for each). Raise the budget or leave models out."
         )
     share = DESIGN_SHARE * budget / sum(wanted)
     return [max(low, int(share * n)) for low, n in zip(least, wanted, strict=True)]

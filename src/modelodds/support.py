@@ -1,13 +1,15 @@
 """Where a likelihood is not zero: a belief on the support, from which points gave -inf and which did not.
 
-A smooth surrogate cannot follow a cliff, so likelihoods of zero are kept from it. Points are labelled +1 (positive
-likelihood) and -1 (zero), a Gaussian process f of fixed scale is conditioned on the labels, and a point counts with
-probability p(x) = P(f(x) > 0) = Phi(m / sqrt v). Whether it is inside is a coin of variance p (1 - p), two points' coins
-correlated as f is there, r(x, x'). So the boundary's share of the variance of log a, and what a look at x takes of it, are
+A smooth surrogate cannot follow a cliff, so likelihoods of zero are kept from it. Points are labelled +1
+(positive likelihood) and -1 (zero), a Gaussian process f of fixed scale is conditioned on the labels, and a
+point counts with probability p(x) = P(f(x) > 0) = Phi(m / sqrt v). Whether it is inside is a coin of variance
+p (1 - p), two points' coins correlated as f is there, r(x, x'). So the boundary's share of the variance of
+log a, and what a look at x takes of it, are
 
     sum_st u_s r(x_s, x_t) u_t,     4 p (1 - p) (sum_s r(x, x_s) u_s)^2,      u_s = w_s sqrt(p (1 - p)) / p,
 
-with w_s the share of node s in the evidence; the factor 4 p (1 - p) keeps from looking where the label is known.
+with w_s the share of node s in the evidence; the factor 4 p (1 - p) keeps from looking where the label is
+known.
 """
 
 import numpy as np
@@ -49,7 +51,7 @@ class Support:
         return bool((self._labels.y < 0).any())
 
     def log_probability(self, x: Array) -> Array:
-        """log p at ``x`` (m, d), shape (m,)."""
+        """Logarithm of p at ``x`` (m, d), shape (m,)."""
         if not self.bounded:
             return np.zeros(len(x))
         if self._gp is None:
@@ -75,13 +77,14 @@ class Support:
         return float(doubt**2 * self._correlation(nodes, nodes).mean())
 
     def propose(self, x: Array, mass: Array, pending: list[Array]) -> Proposal:
-        """Where a look at the boundary tells most about the evidence; what is pending is taken to be as expected."""
+        """Where a look at the boundary tells most about the evidence, what is pending being as expected."""
         if pending:
             points = np.array(pending)
             expected = np.where(self.log_probability(points) > np.log(0.5), 1.0, -1.0)
             looked = Support(x.shape[1])
             looked._labels = self._labels.add(points, expected, LABEL_NOISE)
-            return looked.propose(x, mass, [])
+            change = looked.log_probability(x) - self.log_probability(x)  # the mass has the probability in it
+            return looked.propose(x, mass * np.exp(np.minimum(change, 50.0)), [])
         nodes, doubt = self._doubtful(x, mass)
         correlation = self._correlation(nodes, nodes)
         p = np.exp(self.log_probability(nodes))
@@ -98,4 +101,4 @@ class Support:
     def _correlation(self, a: Array, b: Array) -> Array:
         cov = np.asarray(_covariance(spec=SPEC, gp=self._gp, a=a, b=b))
         sd = [np.sqrt(np.asarray(_predict(spec=SPEC, gp=self._gp, x=points)[1])) for points in (a, b)]
-        return np.clip(cov / np.outer(*sd), -1.0, 1.0)
+        return np.asarray(np.clip(cov / np.outer(*sd), -1.0, 1.0))

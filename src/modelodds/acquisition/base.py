@@ -1,7 +1,7 @@
 """What an acquisition is: a score inside one model's space, and a way to compare models.
 
-For every rule here the best point inside a model does not depend on the other models, so the search runs model by
-model (``within``) and only the winners are compared (``across``): Chai et al. 2019, eqs. 16-17.
+For every rule here the best point inside a model does not depend on the other models, so the search runs
+model by model (``within``) and only the winners are compared (``across``): Chai et al. 2019, eqs. 16-17.
 """
 
 from abc import ABC, abstractmethod
@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
+from modelodds.precision import Array
 from modelodds.surrogate.gp import GP, Spec
 from modelodds.surrogate.observations import SHAPE
+
+FLOOR = 1e-4  # variance below which an observation has nothing left to tell: a hundredth of a nat
 
 
 class View(NamedTuple):
@@ -28,7 +30,7 @@ class View(NamedTuple):
 
 def observation_noise(view: View, mean: Array) -> Array:
     """Variance that observations will be given where the surrogate's mean is ``mean`` (m,), shape (m,)."""
-    return view.noise + (SHAPE * jnp.maximum(0.0, -mean - view.followed)) ** 2
+    return FLOOR + view.noise + (SHAPE * jnp.maximum(0.0, -mean - view.followed)) ** 2
 
 
 class Aux(NamedTuple):

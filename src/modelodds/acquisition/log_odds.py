@@ -3,16 +3,18 @@
 Linearised around the surrogate, log a = const + sum_s w_s (g(x_s) - m(x_s)) is Gaussian with variance
 s^2 = w^T C w, and correlated with g(x) by c(x) = sum_s w_s C(x, x_s). Then
 
-    I = -1/2 log(1 - w_i rho_i^2(x)),   rho_i^2 = c_i(x)^2 / (C_i(x, x) s_i^2),   w_i = 1 - s_i^-2 / sum_j s_j^-2.
+    I = -1/2 log(1 - w_i rho_i^2(x)),
+    rho_i^2 = c_i(x)^2 / (C_i(x, x) s_i^2),   w_i = 1 - s_i^-2 / sum_j s_j^-2.
 
-Mutual information does not change under a smooth bijection, so for two models z_1 and the log-odds are one target.
+Mutual information does not change under a smooth bijection, so for two models z_1 and the log-odds are one
+target.
 """
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from modelodds.acquisition.base import Acquisition, Aux, Rivals, View, observation_noise
+from modelodds.precision import Array
 from modelodds.surrogate.gp import Spec, features, moments, prior_covariance
 
 
@@ -41,7 +43,7 @@ def rivalry(variance: np.ndarray) -> np.ndarray:
     if len(variance) == 1:
         return np.ones(1)  # a single model: its evidence is the target
     precision = 1.0 / np.maximum(variance, 1e-300)
-    return 1.0 - precision / precision.sum()
+    return np.asarray(1.0 - precision / precision.sum())
 
 
 class LogOdds(Acquisition):
@@ -57,4 +59,4 @@ class LogOdds(Acquisition):
 
     def across(self, best: np.ndarray, rivals: Rivals) -> np.ndarray:
         """Mutual information in nats."""
-        return -0.5 * np.log1p(-np.clip(rivalry(rivals.variance) * best, 0.0, 1.0 - 1e-12))
+        return np.asarray(-0.5 * np.log1p(-np.clip(rivalry(rivals.variance) * best, 0.0, 1.0 - 1e-12)))

@@ -1,15 +1,15 @@
 """Uncertainty sampling (Gunter et al. 2014): where the integrand prior x likelihood is least known.
 
-The score is log(pi(x)^2 Sigma(x, x)), with Sigma the moment-matched variance of the likelihood itself. A joint prior
-enters by the standard normal that its coordinates are whitened to.
+The score is log(pi(x)^2 Sigma(x, x)), with Sigma the moment-matched variance of the likelihood itself. A
+joint prior enters by the standard normal that its coordinates are whitened to.
 """
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from modelodds.acquisition.base import Acquisition, Aux, Rivals, View
 from modelodds.acquisition.log_odds import project
+from modelodds.precision import Array
 from modelodds.surrogate.gp import Spec, predict
 
 
@@ -26,9 +26,10 @@ class Uncertainty(Acquisition):
         return project(spec, view)
 
     def within(self, spec: Spec, view: View, aux: Aux, x: Array) -> Array:
-        """log(pi^2 Sigma), up to a constant."""
+        """log(pi^2 Sigma)."""
         mean, variance = predict(spec, view.gp, x)
-        log_prior = -0.5 * jnp.sum((1.0 - view.box) * x * x, axis=1)
+        normal = -0.5 * (x * x + jnp.log(2.0 * jnp.pi))
+        log_prior = jnp.sum(jnp.where(view.box > 0, -jnp.log(2.0 * jnp.sqrt(3.0)), normal), axis=1)
         return 2.0 * (log_prior + mean) + variance + log_expm1(jnp.maximum(variance, 1e-10))
 
     def across(self, best: np.ndarray, rivals: Rivals) -> np.ndarray:

@@ -1,27 +1,29 @@
 """Expected reduction of the summed variance of z, for more than two models.
 
-Mutual information with the whole vector z is blind to scale: it keeps refining models of negligible probability. An
-observation with squared correlation rho_i^2 takes away s_i^2 rho_i^2 of the variance of log a_i, and by the softmax's
-derivative, dz_j / d log a_i = z_j (delta_ij - z_i), about
+Mutual information with the whole vector z is blind to scale: it keeps refining models of negligible
+probability. An observation with squared correlation rho_i^2 takes away s_i^2 rho_i^2 of the variance of log
+a_i, and by the softmax's derivative, dz_j / d log a_i = z_j (delta_ij - z_i), about
 
     s_i^2 rho_i^2 E_z[ z_i^2 ((1 - z_i)^2 + sum_{j != i} z_j^2) ]
 
-of sum_j Var(z_j). That is for small s_i; evidences known to within many nats leave z at zero or one, where derivatives
-vanish although nothing is decided. The sum of variances that log a_i is answerable for, with the other evidences given,
+of sum_j Var(z_j). That is for small s_i; evidences known to within many nats leave z at zero or one, where
+derivatives vanish although nothing is decided. The sum of variances that log a_i is answerable for, with the
+other evidences given,
 
     E[ sum_j Var(z_j | a_others) ] = 1/2 E |z - z'|^2,    z' being z with log a_i drawn afresh,
 
-has the same limit and holds for any s_i. The expectation over the belief, not a value at its mean, keeps a model whose
-evidence is merely not known yet in the race.
+has the same limit and does not vanish there; times rho_i^2 it stands for what one observation takes away (too
+much, by half or more, once s_i is several nats: it ranks models, it does not promise). The expectation over
+the belief, not a value at its mean, keeps a model whose evidence is merely not known yet in the race.
 """
 
 import numpy as np
-from jax import Array
 from scipy import special
 
 from modelodds.acquisition.base import Acquisition, Aux, Rivals, View
 from modelodds.acquisition.log_odds import project, squared_correlation
 from modelodds.odds import draws
+from modelodds.precision import Array
 from modelodds.surrogate.gp import Spec
 
 
@@ -56,8 +58,8 @@ class Variance(Acquisition):
     def across(self, best: np.ndarray, rivals: Rivals) -> np.ndarray:
         """Expected reduction of sum_j Var(z_j)."""
         if len(best) == 1:
-            return best * rivals.variance
+            return np.asarray(best * rivals.variance)
         share = answerable(rivals.mean, rivals.variance, self.n_draws)
-        if not share.any():  # decided beyond what the draws can tell: any uncertainty left is as good as another
+        if not share.any():  # decided beyond what the draws can tell: any uncertainty is as good as another
             share = rivals.variance
-        return share * best
+        return np.asarray(share * best)

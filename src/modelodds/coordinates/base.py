@@ -107,6 +107,6 @@ class ProductCoordinates(ABC):
         return np.asarray(np.where(self.box, box, np.maximum(ndtr(-np.abs(x)), SMALLEST_TAIL)))
 
     def from_tail(self, tail: Array) -> Array:
-        """The distance \\|x\\| (n, d) from 0 beyond which a probability ``tail`` (n, d) lies."""
+        """The distance (n, d) of x from 0 beyond which a probability ``tail`` (n, d) lies."""
         normal = -ndtri(np.maximum(tail, SMALLEST_TAIL))
         return np.asarray(np.where(self.box, HALF_WIDTH * (1 - 2 * tail), normal))

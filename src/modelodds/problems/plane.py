@@ -15,13 +15,13 @@ BOX = {"banana": ((-1.0, 1.0), (-1.0, 2.0)), "himmelblau": ((-4.0, 4.0), (-4.0, 
 def banana(theta: np.ndarray) -> np.ndarray:
     """Log-likelihood of a ridge that follows a quartic."""
     x, y = theta
-    return -0.25 * (5.0 * (0.2 - x)) ** 2 - (20.0 * (y / 4.0 - x**4)) ** 2
+    return np.asarray(-0.25 * (5.0 * (0.2 - x)) ** 2 - (20.0 * (y / 4.0 - x**4)) ** 2)
 
 
 def himmelblau(theta: np.ndarray) -> np.ndarray:
     """Log-likelihood with four modes."""
     x, y = theta
-    return -0.5 * (0.1 * (x + y**2 - 7.0) ** 2 + (x**2 + y - 11.0) ** 2)
+    return np.asarray(-0.5 * (0.1 * (x + y**2 - 7.0) ** 2 + (x**2 + y - 11.0) ** 2))
 
 
 LOG_LIKELIHOOD = {"banana": banana, "himmelblau": himmelblau}

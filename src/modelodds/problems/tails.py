@@ -1,7 +1,8 @@
 """Heavy tails against a thin ridge: VBMC's Student-t and cigar families (Acerbi 2018). Exact evidences.
 
-The prior is standard normal and 3.5 times as wide as the likelihoods. ``student`` is a product of Student-t densities of
-2.5 to 2 + d/2 degrees of freedom; ``cigar`` a normal one, ten times as long as thick, turned at random.
+The prior is standard normal and 3.5 times as wide as the likelihoods. ``student`` is a product of Student-t
+densities of 2.5 to 2 + d/2 degrees of freedom; ``cigar`` a normal one, ten times as long as thick, turned at
+random.
 """
 
 import numpy as np
@@ -31,8 +32,13 @@ def _student(d: int, rng: np.random.Generator) -> tuple[Model, float]:
     def log_likelihood(theta: np.ndarray) -> float:
         return float(stats.t.logpdf(theta, freedom, centre, WIDTH).sum())
 
-    grid = np.linspace(-12.0, 12.0, 40_001)  # dimension by dimension; the trapezoid rule is exact to rounding here
-    each = [special.logsumexp(stats.t.logpdf(grid, f, c, WIDTH) + stats.norm.logpdf(grid)) for f, c in zip(freedom, centre, strict=True)]
+    grid = np.linspace(
+        -12.0, 12.0, 40_001
+    )  # dimension by dimension; the trapezoid rule is exact to rounding here
+    each = [
+        special.logsumexp(stats.t.logpdf(grid, f, c, WIDTH) + stats.norm.logpdf(grid))
+        for f, c in zip(freedom, centre, strict=True)
+    ]
     return Model("student", log_likelihood, _prior(d)), float(sum(each) + d * np.log(grid[1] - grid[0]))
 
 

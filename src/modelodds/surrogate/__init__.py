@@ -1,0 +1,1 @@
+"""Gaussian-process surrogate of a log-likelihood."""

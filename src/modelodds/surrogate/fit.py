@@ -1,8 +1,8 @@
 """Hyperparameters of a surrogate: priors on them, the two objectives, and the search.
 
-Two objectives. ``log``: marginal likelihood of the observed log-likelihoods. ``original``: the paper's (Chai & Garnett
-2018), the Gaussian density of the observed *likelihoods* under the moment-matched prior, mean exp(m + s^2/2) and
-covariance mu(x) mu(x') (exp K(x, x') - 1).
+Two objectives. ``log``: marginal likelihood of the observed log-likelihoods. ``original``: the paper's (Chai
+& Garnett 2018), the Gaussian density of the observed *likelihoods* under the moment-matched prior, mean exp(m
++ s^2/2) and covariance mu(x) mu(x') (exp K(x, x') - 1).
 """
 
 from typing import NamedTuple
@@ -10,11 +10,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jax.scipy.linalg import solve_triangular
 from scipy import optimize
 
-from modelodds.precision import jit64
+from modelodds.precision import Array, jit64
 from modelodds.surrogate.gp import RELATIVE_NUGGET, Data, Hyper, Spec, log_marginal, prior_covariance
 from modelodds.surrogate.means import mean_function, n_hyper
 
@@ -34,18 +33,19 @@ class HyperPrior(NamedTuple):
 def hyper_prior(spec: Spec, d: int, log_space: bool, typical_gap: float = 10.0) -> HyperPrior:
     """Weak priors, in whitened coordinates and nats.
 
-    Length-scales near sqrt(d), where a stationary kernel on the unit ball is neither flat nor white; amplitudes of a few
-    nats. In the original space an amplitude of s nats makes likelihoods vary by exp(s), so it is held nearer to one.
-    Coefficients of a quadratic mean are of the size by which observations fall below the best, ``typical_gap``.
+    Length-scales near sqrt(d), where a stationary kernel on the unit ball is neither flat nor white;
+    amplitudes of a few nats. In the original space an amplitude of s nats makes likelihoods vary by exp(s),
+    so it is held nearer to one. Coefficients of a quadratic mean are of the size by which observations fall
+    below the best, ``typical_gap``.
     """
     loc = [0.5 * np.log(d)] * d + [np.log(5.0) if log_space else 0.0]
     scale = [1.0] * d + [1.5 if log_space else 1.0]
     lower = [np.log(LENGTHSCALE_BOUNDS[0])] * d + [np.log(AMPLITUDE_BOUNDS[0])]
     upper = [np.log(LENGTHSCALE_BOUNDS[1])] * d + [np.log(AMPLITUDE_BOUNDS[1] if log_space else 5.0)]
     if spec.mean == "full_quadratic":
-        loc, scale, lower, upper = loc + [np.log(typical_gap)], scale + [1.5], lower + [-2.0], upper + [20.0]
+        loc, scale, lower, upper = [*loc, np.log(typical_gap)], [*scale, 1.5], [*lower, -2.0], [*upper, 20.0]
     else:  # the level, in nats below the best observation
-        loc, scale, lower, upper = loc + [-5.0], scale + [20.0], lower + [-1e6], upper + [1e3]
+        loc, scale, lower, upper = [*loc, -5.0], [*scale, 20.0], [*lower, -1e6], [*upper, 1e3]
     if spec.mean == "quadratic":
         loc, scale = loc + [0.0] * d + [0.0] * d, scale + [1.0] * d + [1.5] * d
         lower, upper = lower + [-5.0] * d + [-6.0] * d, upper + [5.0] * d + [5.0] * d
@@ -64,8 +64,10 @@ def log_marginal_original(spec: Spec, hyper: Hyper, data: Data) -> Array:
     kernel = (
         jnp.expm1(prior_covariance(spec, hyper, data.x, data.x)) * data.mask[:, None] * data.mask[None, :]
     )
-    # An observation noise of variance tau^2 in the log is a relative one of expm1(tau^2) in the likelihood.
-    jitter = jnp.expm1(jnp.minimum(data.noise, 30.0)) + RELATIVE_NUGGET * jnp.expm1(variance) + 1e-8
+    # Noise of variance tau^2 in the log adds exp(s^2) (exp(tau^2) - 1) to the relative variance of the
+    # likelihood.
+    noise = jnp.exp(variance) * jnp.expm1(jnp.minimum(data.noise, 30.0))
+    jitter = noise + RELATIVE_NUGGET * jnp.expm1(variance) + 1e-8
     chol = jnp.linalg.cholesky(kernel + jnp.diag(jnp.where(data.mask > 0, jitter, 1.0)))
     relative = (jnp.exp(jnp.clip(data.y - log_mu, -700.0, 300.0)) - 1.0) * data.mask
     white = solve_triangular(chol, relative, lower=True)
@@ -137,10 +139,18 @@ def start_points(spec: Spec, prior: HyperPrior, data: Data, starts: int) -> list
 
 
 def _search(
-    spec: Spec, kernel: int, data: Data, log_space: bool, prior: HyperPrior, start: np.ndarray, max_iterations: int
+    spec: Spec,
+    kernel: int,
+    data: Data,
+    log_space: bool,
+    prior: HyperPrior,
+    start: np.ndarray,
+    max_iterations: int,
 ) -> Fit:
     def loss(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        value, grad = _value_and_grad(vector, kernel, data, prior.loc, prior.scale, spec=spec, log_space=log_space)
+        value, grad = _value_and_grad(
+            vector, kernel, data, prior.loc, prior.scale, spec=spec, log_space=log_space
+        )
         value, grad = float(value), np.asarray(grad)
         if not np.isfinite(value) or not np.all(np.isfinite(grad)):
             return 1e12, np.zeros_like(vector)  # a Cholesky factor broke down: the line search backs off

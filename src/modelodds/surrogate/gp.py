@@ -11,9 +11,9 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import Array
 from jax.scipy.linalg import solve_triangular
 
+from modelodds.precision import Array
 from modelodds.surrogate.kernels import correlation, squared_distance
 from modelodds.surrogate.means import basis, mean_function
 
@@ -73,7 +73,8 @@ def condition(spec: Spec, hyper: Hyper, data: Data) -> GP:
     residual = (data.y - mean_function(spec.mean, hyper.mean, data.x)) * mask
     white = solve_triangular(chol, residual, lower=True)
     design = solve_triangular(chol, basis(spec.mean, hyper.mean, data.x) * mask[:, None], lower=True)
-    # Least squares by QR: the normal equations would square a condition number that is 1e9 for a sharp likelihood.
+    # Least squares by QR: the normal equations would square a condition number that is 1e9 for a sharp
+    # likelihood.
     q, r = jnp.linalg.qr(jnp.concatenate([design, jnp.eye(design.shape[1])]))
     beta = solve_triangular(r, q[: len(white)].T @ white)
     return GP(hyper, data, chol, white - design @ beta, design, r.T, beta)
@@ -83,7 +84,11 @@ def log_marginal(spec: Spec, hyper: Hyper, data: Data) -> Array:
     """Log marginal likelihood of the data (up to a constant)."""
     gp = condition(spec, hyper, data)
     fit = gp.white @ gp.white + gp.beta @ gp.beta
-    return -0.5 * fit - jnp.log(jnp.diagonal(gp.chol)).sum() - jnp.log(jnp.abs(jnp.diagonal(gp.basis_chol))).sum()
+    return (
+        -0.5 * fit
+        - jnp.log(jnp.diagonal(gp.chol)).sum()
+        - jnp.log(jnp.abs(jnp.diagonal(gp.basis_chol))).sum()
+    )
 
 
 def features(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:

@@ -1,13 +1,15 @@
 """Stationary covariance functions with one length-scale per dimension.
 
-Written by hand: tinygp's conditioning at 4096 nodes took 4.5 times as long, its likelihood and gradient 1.4 times
-(n = 128, d = 3, two cores; ``python benchmarks/tinygp.py`` prints both).
+Written by hand: tinygp's conditioning at 4096 nodes took 4.5 times as long, its likelihood and gradient 1.4
+times (n = 128, d = 3, two cores; ``python benchmarks/tinygp.py`` prints both).
 """
 
 from collections.abc import Callable
 
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import lax
+
+from modelodds.precision import Array
 
 _TINY = 1e-30  # keeps the gradient of a square root finite at zero distance
 
@@ -43,12 +45,13 @@ KERNELS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def correlation(kernel: str, index: Array, r2: Array) -> Array:
+def correlation(kernel: str, index: Array | int, r2: Array) -> Array:
     """Correlation at squared distances ``r2``.
 
-    ``kernel`` names one of ``KERNELS``; or it is ``"any"`` and ``index`` says which one at run time, so that a choice made
-    by the data compiles nothing anew.
+    ``kernel`` names one of ``KERNELS``; or it is ``"any"`` and ``index`` says which one at run time, so that
+    a choice made by the data compiles nothing anew.
     """
     if kernel == "any":
-        return lax.switch(index, list(KERNELS.values()), r2)
+        chosen: Array = lax.switch(index, list(KERNELS.values()), r2)
+        return chosen
     return KERNELS[kernel](r2)

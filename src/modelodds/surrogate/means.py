@@ -1,7 +1,7 @@
 """Prior means of the log-likelihood: what the surrogate falls back to where nothing was observed.
 
-A mean has two parts: a function of a few hyperparameters, and basis functions whose coefficients get a Gaussian
-prior and are integrated out in closed form (Rasmussen & Williams 2006, section 2.7).
+A mean has two parts: a function of a few hyperparameters, and basis functions whose coefficients get a
+Gaussian prior and are integrated out in closed form (Rasmussen & Williams 2006, section 2.7).
 
 | name                | hyperparameters                    | basis                       |
 |---------------------|------------------------------------|-----------------------------|
@@ -12,7 +12,8 @@ prior and are integrated out in closed form (Rasmussen & Williams 2006, section 
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+
+from modelodds.precision import Array
 
 MEANS = ("constant", "quadratic", "full_quadratic")
 
@@ -20,6 +21,11 @@ MEANS = ("constant", "quadratic", "full_quadratic")
 def n_hyper(mean: str, d: int) -> int:
     """How many hyperparameters the mean has in ``d`` dimensions."""
     return 1 + 2 * d if mean == "quadratic" else 1
+
+
+def n_basis(mean: str, d: int) -> int:
+    """How many coefficients the basis has in ``d`` dimensions."""
+    return (d + 1) * (d + 2) // 2 if mean == "full_quadratic" else 0
 
 
 def mean_function(mean: str, hyper: Array, x: Array) -> Array:
@@ -33,7 +39,7 @@ def mean_function(mean: str, hyper: Array, x: Array) -> Array:
 
 
 def basis(mean: str, hyper: Array, x: Array) -> Array:
-    """Basis functions at ``x`` (n, d), scaled so that their coefficients are standard normal a priori, (n, p)."""
+    """Basis functions (n, p) at ``x`` (n, d), scaled for coefficients that are standard normal a priori."""
     n, d = x.shape
     if mean != "full_quadratic":
         return jnp.zeros((n, 0))

@@ -40,7 +40,9 @@ class Observations:
         """These and more: one point (d,) or several (m, d)."""
         x, y = np.atleast_2d(x), np.atleast_1d(y)
         return Observations(
-            np.vstack([self.x, x]), np.append(self.y, y), np.append(self.noise, np.broadcast_to(noise, len(y)))
+            np.vstack([self.x, x]),
+            np.append(self.y, y),
+            np.append(self.noise, np.broadcast_to(noise, len(y))),
         )
 
     def __len__(self) -> int:

@@ -10,11 +10,14 @@ from modelodds.precision import jit64
 from modelodds.surrogate.fit import Fit, fit
 from modelodds.surrogate.gp import GP, Data, Spec, condition, predict
 from modelodds.surrogate.kernels import KERNELS
+from modelodds.surrogate.means import n_basis
 from modelodds.surrogate.observations import Observations
 
 Array = NDArray[np.float64]
 
-CONTENDERS = tuple(list(KERNELS).index(name) for name in ("matern52", "squared_exponential"))  # for kernel="auto"
+CONTENDERS = tuple(
+    list(KERNELS).index(name) for name in ("matern52", "squared_exponential")
+)  # for kernel="auto"
 FULL_REFIT_GROWTH = 1.3  # several starts and all kernels whenever the observations have grown by this factor
 SURPRISE = 2.5  # standard deviations off that make the next refit due at once
 FEW = 64  # points of a prediction are padded to a multiple of this
@@ -51,14 +54,28 @@ class Surrogate:
 
     @property
     def inflation(self) -> float:
-        """Factor on the surrogate's variances that its record of predictions asks for, at least 1.
+        """Factor on the variances for what they leave out, at least 1: the record times the freedom."""
+        return max(1.0, self._past_errors()) * self._lack_of_freedom()
 
-        Each observation was predicted before it was made; the mean squared error in units of the predicted variance,
-        recent predictions weighing more, tells how overconfident the fit has been.
+    def _past_errors(self) -> float:
+        """Mean squared error of past predictions in units of their variance, recent ones weighing more.
+
+        Each observation was predicted before it was made, so this tells how overconfident the fit has been.
         """
         weight = FORGET ** np.arange(len(self._record))[::-1]
         total = weight @ np.array(self._record) + DOUBT[0] * DOUBT[1]
-        return max(1.0, float(total / (weight.sum() + DOUBT[0])))
+        return float(total / (weight.sum() + DOUBT[0]))
+
+    def _lack_of_freedom(self) -> float:
+        """(n / (n - p))^2, as in generalised cross-validation, for n observations and p coefficients.
+
+        A quadratic through barely more points than it has coefficients fits them all and proves nothing.
+        Observations count by how closely they are to be followed.
+        """
+        data = self.observations.data(self.method.shaped_noise)
+        n = float((data.mask / (1.0 + data.noise)).sum())
+        p = n_basis(self.spec.mean, data.x.shape[1])
+        return (max(n, p + 1.0) / max(n - p, 1.0)) ** 2
 
     def update(self) -> None:
         """Refit the hyperparameters if it pays, and condition on all observations."""
@@ -74,7 +91,7 @@ class Surrogate:
 
     def _refit(self, data: Data, full: bool) -> None:
         log_space, last = self.method.fit == "log", self._fit
-        kernels = (0,) if last is None else (last.kernel,)
+        kernels: tuple[int, ...] = (0,) if last is None else (last.kernel,)
         if full and self.spec.kernel == "any":
             kernels = CONTENDERS
         starts, iterations = (3, 100) if full else (0, 30)
@@ -88,7 +105,8 @@ class Surrogate:
     def with_pending(self, x: Array) -> GP:
         """The same GP as if points ``x`` (m, d) had been observed at its own mean there.
 
-        The mean stays as it is and the covariance shrinks, which is all that is known before the values arrive.
+        The mean stays as it is and the covariance shrinks, which is all that is known before the values
+        arrive.
         """
         mean = self.predict(x)[0]
         extended = self.observations.add(x, self.offset + mean)
