@@ -64,9 +64,8 @@ def test_scores_do_not_depend_on_the_company(rule: str) -> None:
     points = candidates(view)
     _, forward = scores(points, view, rule=rule)
     _, backward = scores(points[::-1], view, rule=rule)
-    np.testing.assert_allclose(
-        np.asarray(backward)[::-1], forward, rtol=1e-7, atol=1e-10
-    )  # what is left of 1 on an observation, 1e-6, keeps nine digits
+    # What is left of 1 on an observation, 1e-6, keeps nine digits.
+    np.testing.assert_allclose(np.asarray(backward)[::-1], forward, rtol=1e-7, atol=1e-10)
 
 
 def test_same_input_gives_the_same_bits(rule: str) -> None:

@@ -49,9 +49,8 @@ def case(amplitude: float, n_draws: int = 40_000) -> Case:
     value, vector = np.linalg.eigh(cov)
     root = vector * np.sqrt(np.maximum(value, 0.0))
     half = rng.normal(size=(n_draws // 2, 64)) @ root.T
-    return Case(
-        gp, x, mean, cov, mean + np.concatenate([half, -half])
-    )  # antithetic: odd terms cancel exactly
+    both = np.concatenate([half, -half])  # antithetic: odd terms cancel exactly
+    return Case(gp, x, mean, cov, mean + both)
 
 
 @pytest.fixture(scope="module")

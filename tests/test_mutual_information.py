@@ -173,9 +173,8 @@ def test_formula_is_the_exact_information_less_the_jacobian(
     # of second order, hence less below); 8192 Sobol draws add 1e-4 at most.
     assert found == pytest.approx(without, abs=5e-4)
     log_odds = LogOdds().across(np.array([rho**2, 0.0]), rivals(np.zeros(2), sd**2))[0]
-    assert log_odds == pytest.approx(
-        -0.5 * np.log(1 - 2 / 3 * 0.81), rel=1e-9
-    )  # 0.388, whatever the uncertainty
+    expected = -0.5 * np.log(1 - 2 / 3 * 0.81)  # 0.388, whatever the uncertainty
+    assert log_odds == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(("amplitude", "tolerance"), [(0.1, 1e-3), (0.5, 0.01)])

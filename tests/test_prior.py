@@ -79,9 +79,8 @@ def test_change_of_variables(component):
 def test_from_unit_draws_from_the_prior(component):
     prior = Prior({"a": component})
     x, log_weight = prior.from_unit(sobol(1))
-    assert (
-        stats.kstest(prior.to_theta(x)[:, 0], component.cdf).statistic < 2 / 1024
-    )  # Sobol: 1 / n, not 1 / sqrt(n)
+    distance = stats.kstest(prior.to_theta(x)[:, 0], component.cdf).statistic
+    assert distance < 2 / 1024  # Sobol: 1 / n, not 1 / sqrt(n)
     np.testing.assert_array_equal(log_weight, np.zeros(1024))
     np.testing.assert_allclose([x.mean(), x.var()], [0, 1], atol=0.01)
 
@@ -333,10 +332,8 @@ def test_unusable_transform(prior_transform, message):
 
 # --- densities ---
 
-MEAN, COV = (
-    np.array([100.0, -2.0]),
-    np.array([[400.0, 1.8], [1.8, 0.01]]),
-)  # correlation 0.9, scales 20 and 0.1
+MEAN = np.array([100.0, -2.0])
+COV = np.array([[400.0, 1.8], [1.8, 0.01]])  # correlation 0.9, scales 20 and 0.1
 CORRELATED = stats.multivariate_normal(MEAN, COV)
 ALPHA = np.array([2.0, 3.0, 4.0])
 

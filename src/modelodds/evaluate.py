@@ -86,9 +86,8 @@ def _read_number(raw: Any, what: str) -> float:
         array = np.asarray(raw)
     except Exception as error:
         raise _Unusable(f"{what} is a {type(raw).__name__} that is not a number ({error})") from error
-    if array.dtype.kind not in "iuf" or np.ma.is_masked(
-        raw
-    ):  # numpy reads a masked number as the one beneath the mask
+    masked = np.ma.is_masked(raw)  # numpy reads a masked number as the one beneath the mask
+    if masked or array.dtype.kind not in "iuf":
         raise _Unusable(f"{what} is {_describe(raw)}; expected a real number")
     if array.shape not in ((), (1,)):
         raise _Unusable(f"{what} has shape {array.shape}; expected a single number")

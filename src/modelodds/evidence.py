@@ -28,6 +28,7 @@ from modelodds.surrogate.gp import GP, Spec, covariance, features, prior_covaria
 
 INTEGRANDS = ("moment", "capped", "mean")
 CAP = 2.0  # nats above the best observation that a likelihood may plausibly reach
+MOST_CUT = 5.0  # nats: most that the cap may have taken from an evidence
 SUMMED = 1024  # nodes, drawn by weight, that double sums run over
 
 
@@ -93,12 +94,19 @@ def gaussian_variance(
 
 
 def belief(
-    kind: str, spec: Spec, gp: GP, nodes: Nodes, mean: NDArray[np.float64], variance: NDArray[np.float64]
+    kind: str,
+    spec: Spec,
+    gp: GP,
+    nodes: Nodes,
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    inflation: float = 1.0,
 ) -> Evidence:
     """Belief on the log-evidence, relative to the surrogate's zero.
 
     ``moment`` takes the log-normal with the evidence's two moments. The others are expanded around the
-    surrogate's mean; for ``mean`` to second order, E log a = log sum w exp(m) + (sum w v - w^T C w) / 2.
+    surrogate's mean; for ``mean`` to second order, E log a = log sum w exp(m) + (sum w v - w^T C w) / 2, and
+    what the cap cut off counts as an uncertainty of its own. ``inflation`` multiplies the surrogate's variance.
     """
     log_weight = nodes.log_weight + log_integrand(kind, mean, variance)
     log_a = float(special.logsumexp(log_weight))
@@ -106,11 +114,11 @@ def belief(
     weight = np.full(SUMMED, 1.0 / SUMMED)
     if kind == "moment":
         spread = float(_moment_variance(spec=spec, gp=gp, x=nodes.x[index], weight=weight))
-        return Evidence(log_a - 0.5 * spread, spread)
+        return Evidence(log_a - 0.5 * spread, inflation * spread)
     spread = gaussian_variance(spec, gp, nodes.x[index], weight)
-    if kind == "mean":
-        above = float(special.logsumexp(nodes.log_weight + mean)) - log_a  # what the cap took away
-        followed = special.ndtr((CAP - mean[index]) / np.sqrt(variance[index]))
-        log_a += 0.5 * max(0.0, float((followed**2 * variance[index]).mean()) - spread)
-        spread += above**2
-    return Evidence(log_a, spread)
+    if kind == "capped":
+        return Evidence(log_a, inflation * spread)
+    cut = min(float(special.logsumexp(nodes.log_weight + mean)) - log_a, MOST_CUT)
+    followed = special.ndtr((CAP - mean[index]) / np.sqrt(variance[index]))
+    second_order = 0.5 * max(0.0, float((followed**2 * variance[index]).mean()) - spread)
+    return Evidence(log_a + second_order, inflation * spread + cut**2)

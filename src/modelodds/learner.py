@@ -111,8 +111,9 @@ class Learner:
     def _evidence(self, nodes: Nodes, mean: Array, variance: Array) -> Evidence:
         """The evidence from the surrogate's ``mean`` and ``variance`` at ``nodes`` and the support's."""
         inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
-        found = belief(self.method.estimate, self.surrogate.spec, self.surrogate.gp, inside, mean, variance)
-        spread = self.surrogate.inflation * found.variance
+        kind, surrogate = self.method.estimate, self.surrogate
+        found = belief(kind, surrogate.spec, surrogate.gp, inside, mean, variance, surrogate.inflation)
+        spread = found.variance
         if self.support.bounded:
             log_mass = inside.log_weight + mean
             spread += self.support.variance(nodes.x, np.exp(log_mass - log_mass.max()))
@@ -200,7 +201,7 @@ class Learner:
 
     def _candidates(self) -> Array:
         by_mass = self._nodes.x[systematic(self._mass(), CANDIDATES[0])]
-        by_prior = self._nodes.prior_x[self.rng.integers(len(self._nodes.prior_x), size=CANDIDATES[1])]
+        by_prior = self._nodes.inside[self.rng.integers(len(self._nodes.inside), size=CANDIDATES[1])]
         return np.concatenate([by_mass, by_prior])
 
     # ------------------------------------------------------------------ report

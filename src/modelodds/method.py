@@ -17,6 +17,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "nodes": ("adaptive", "prior"),
     "weights": INTEGRANDS,
     "estimate": INTEGRANDS,
+    "design": ("quasi", "random"),
 }
 
 
@@ -48,6 +49,10 @@ class Method:
         Initial evaluations per model, as a multiple of its dimension ...
     initial_extra : int
         ... plus this many.
+    design : str
+        Initial evaluations at ``quasi`` or ``random`` points of the prior.
+    calibrated : bool
+        Widen each evidence's uncertainty by the surrogate's record of predictions and its lack of freedom.
     """
 
     kernel: str = "auto"
@@ -61,6 +66,8 @@ class Method:
     n_nodes: int = 4096
     initial: float = 2.0
     initial_extra: int = 4
+    design: str = "quasi"
+    calibrated: bool = True
 
     def __post_init__(self) -> None:
         for option, known in CHOICES.items():
@@ -95,6 +102,8 @@ PRESETS: dict[str, Method] = {
         n_nodes=8192,
         initial=5.0,
         initial_extra=0,
+        design="random",
+        calibrated=False,
     ),
 }
 

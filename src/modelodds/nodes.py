@@ -122,6 +122,11 @@ class Nodes:
         log_weight = prior.log_density(x) - prior.log_reference(x) - np.log(n)
         return cls(prior, x, special.ndtri(v[:, :d]), scale, None, x, log_weight)
 
+    @property
+    def inside(self) -> np.ndarray:
+        """The prior's own points, less those that a joint prior's reference put outside its support."""
+        return self.prior_x[np.isfinite(self.prior.log_density(self.prior_x))]
+
     def with_mixture(self, mixture: Mixture) -> "Nodes":
         """Nodes of the same number that follow ``mixture``, a share of them left with the prior."""
         n = len(self.prior_x)

@@ -110,7 +110,8 @@ class Session:
         ]
         self._report_seeds = [int(s[1]) for s in seeds]
         sizes = _design_sizes(self.models, self.method, budget)
-        self._design = [_design(m, n, int(s[2])) for m, n, s in zip(self.models, sizes, seeds, strict=True)]
+        quasi = self.method.design == "quasi"
+        self._design = [_design(m, n, quasi, int(s[2])) for m, n, s in zip(self.models, sizes, seeds, strict=True)]
         self._design_size = sum(sizes)
         self._queries: dict[int, Query] = {}
         self._next_id = 0
@@ -181,9 +182,7 @@ class Session:
         )
 
     def _prior_point(self, i: int) -> Array:
-        learner = self._learners[i]
-        x, _ = self.models[i].prior.from_unit(learner.rng.uniform(size=(1, self.models[i].dim)))
-        return np.asarray(x[0])
+        return _design(self.models[i], 1, False, int(self._learners[i].rng.integers(2**63)))[0]
 
     # ------------------------------------------------------------------ tell
 
@@ -363,11 +362,17 @@ def _design_sizes(models: tuple[Model, ...], method: Method, budget: int | None)
     return [max(low, int(share * n)) for low, n in zip(least, wanted, strict=True)]
 
 
-def _design(model: Model, n: int, seed: int) -> list[Array]:
-    """Low-discrepancy points x (d,) of the prior."""
+def _design(model: Model, n: int, quasi: bool, seed: int) -> list[Array]:
+    """``n`` points x (d,) of the prior: low-discrepancy ones, or plain draws."""
     if model.dim == 0:
         return [np.empty(0)]
-    sobol = qmc.Sobol(model.dim, rng=np.random.default_rng(seed))
-    x, _ = model.prior.from_unit(sobol.random_base2(max(1, (n - 1).bit_length())))
-    inside = x[np.isfinite(model.prior.log_density(x))]
+    rng = np.random.default_rng(seed)
+    sobol = qmc.Sobol(model.dim, rng=rng)
+    size = max(1, (n - 1).bit_length())
+    inside = np.empty((0, model.dim))
+    while len(inside) < n:  # a joint prior's reference may reach beyond its support
+        u = sobol.random_base2(size) if quasi else rng.uniform(size=(2**size, model.dim))
+        x, _ = model.prior.from_unit(u)
+        inside = np.vstack([inside, x[np.isfinite(model.prior.log_density(x))]])
+        size += 1 if quasi and len(u) < sobol.num_generated else 0
     return list(inside[:n])

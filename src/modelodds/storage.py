@@ -100,7 +100,8 @@ def _encode_column(name: str, column: "pd.Series[Any]") -> dict[str, Any]:
 
 
 def _decode_column(column: dict[str, Any]) -> "pd.Series[Any]":
-    return pd.Series(_cells(column["values"], column["dtype"]), dtype=column["dtype"])
+    decoded: pd.Series[Any] = pd.Series(_cells(column["values"], column["dtype"]), dtype=column["dtype"])
+    return decoded
 
 
 def _cell(x: Any) -> Any:

@@ -10,9 +10,7 @@ if TYPE_CHECKING:
 
 Z95 = 1.959963984540054  # half-width of a 95 % interval of the standard normal
 LN10 = math.log(10.0)
-SMALL = math.log(
-    3.0
-)  # log-odds below which a lead is "not worth more than a bare mention" (Kass & Raftery 1995)
+SMALL = math.log(3.0)  # log-odds of a lead "not worth more than a bare mention" (Kass & Raftery 1995)
 EVEN = math.log(1.1)  # log-odds that nobody would call a lead, however precisely they are known
 LOST = 100.0  # nats: log-odds less certain than this are not known at all
 MOST_SHARES = 4  # models named with their share of the probability

@@ -32,9 +32,8 @@ def _student(d: int, rng: np.random.Generator) -> tuple[Model, float]:
     def log_likelihood(theta: np.ndarray) -> float:
         return float(stats.t.logpdf(theta, freedom, centre, WIDTH).sum())
 
-    grid = np.linspace(
-        -12.0, 12.0, 40_001
-    )  # dimension by dimension; the trapezoid rule is exact to rounding here
+    # Dimension by dimension; the trapezoid rule is exact to rounding here.
+    grid = np.linspace(-12.0, 12.0, 40_001)
     each = [
         special.logsumexp(stats.t.logpdf(grid, f, c, WIDTH) + stats.norm.logpdf(grid))
         for f, c in zip(freedom, centre, strict=True)

@@ -15,9 +15,8 @@ from modelodds.surrogate.observations import Observations
 
 Array = NDArray[np.float64]
 
-CONTENDERS = tuple(
-    list(KERNELS).index(name) for name in ("matern52", "squared_exponential")
-)  # for kernel="auto"
+AUTO = ("matern52", "squared_exponential")  # the kernels that "auto" chooses from ...
+CONTENDERS = tuple(list(KERNELS).index(name) for name in AUTO)  # ... by position
 FULL_REFIT_GROWTH = 1.3  # several starts and all kernels whenever the observations have grown by this factor
 SURPRISE = 2.5  # standard deviations off that make the next refit due at once
 FEW = 64  # points of a prediction are padded to a multiple of this
@@ -55,6 +54,8 @@ class Surrogate:
     @property
     def inflation(self) -> float:
         """Factor on the variances for what they leave out, at least 1: the record times the freedom."""
+        if not self.method.calibrated:
+            return 1.0
         return max(1.0, self._past_errors()) * self._lack_of_freedom()
 
     def _past_errors(self) -> float:
