@@ -184,7 +184,7 @@ def equal_nodes(x: Array) -> Nodes:
     """Nodes at ``x`` with equal weights, whatever prior they belong to."""
     prior = Prior({"a": stats.norm(), "b": stats.norm()})
     size = len(x)
-    return Nodes(prior, x, x, np.ones(size), None, x, np.full(size, -np.log(size)))
+    return Nodes(prior, x, x, x, np.ones(size), None, x, np.full(size, -np.log(size)))
 
 
 def second_order(found: Case) -> float:

@@ -106,7 +106,7 @@ def belief(
 
     ``moment`` takes the log-normal with the evidence's two moments. The others are expanded around the
     surrogate's mean; for ``mean`` to second order, E log a = log sum w exp(m) + (sum w v - w^T C w) / 2, and
-    what the cap cut off counts as an uncertainty of its own. ``inflation`` multiplies the surrogate's variance.
+    what the cap cut off is an uncertainty of its own. ``inflation`` multiplies the surrogate's variance.
     """
     log_weight = nodes.log_weight + log_integrand(kind, mean, variance)
     log_a = float(special.logsumexp(log_weight))

@@ -105,6 +105,7 @@ class Nodes:
 
     prior: Prior
     prior_x: np.ndarray  # (S0, d) fixed
+    inside: np.ndarray  # those of them that lie in the prior's support
     normal: np.ndarray  # (S1, d) quasi-random standard normal points for the mixture
     scale: np.ndarray  # (S1,) Student-t scales
     mixture: Mixture | None
@@ -120,12 +121,7 @@ class Nodes:
         scale = np.sqrt(DEGREES_OF_FREEDOM / stats.chi2.ppf(v[:, d], DEGREES_OF_FREEDOM))
         x, _ = prior.from_unit(u[:, :d])
         log_weight = prior.log_density(x) - prior.log_reference(x) - np.log(n)
-        return cls(prior, x, special.ndtri(v[:, :d]), scale, None, x, log_weight)
-
-    @property
-    def inside(self) -> np.ndarray:
-        """The prior's own points, less those that a joint prior's reference put outside its support."""
-        return self.prior_x[np.isfinite(self.prior.log_density(self.prior_x))]
+        return cls(prior, x, x[np.isfinite(log_weight)], special.ndtri(v[:, :d]), scale, None, x, log_weight)
 
     def with_mixture(self, mixture: Mixture) -> "Nodes":
         """Nodes of the same number that follow ``mixture``, a share of them left with the prior."""

@@ -111,7 +111,9 @@ class Session:
         self._report_seeds = [int(s[1]) for s in seeds]
         sizes = _design_sizes(self.models, self.method, budget)
         quasi = self.method.design == "quasi"
-        self._design = [_design(m, n, quasi, int(s[2])) for m, n, s in zip(self.models, sizes, seeds, strict=True)]
+        self._design = [
+            _design(m, n, quasi, int(s[2])) for m, n, s in zip(self.models, sizes, seeds, strict=True)
+        ]
         self._design_size = sum(sizes)
         self._queries: dict[int, Query] = {}
         self._next_id = 0

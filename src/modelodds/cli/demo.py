@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-BUDGET = 120
+BUDGET = 150
 INTRODUCTION = """\
 32 students of economics: did a new way of teaching (PSI) help them to a good
 grade, given their marks (GPA) and what they knew before (TUCE)? Logistic,

@@ -1,6 +1,6 @@
 """Stationary covariance functions with one length-scale per dimension.
 
-Written by hand: tinygp's conditioning at 4096 nodes took 4.5 times as long, its likelihood and gradient 1.4
+Written by hand: tinygp's conditioning at 4096 nodes took 4.2 times as long, its likelihood and gradient 1.3
 times (n = 128, d = 3, two cores; ``python benchmarks/peer_gp.py`` prints both).
 """
 
