@@ -26,7 +26,7 @@ $(DOCS_INSTALLED): $(INSTALLED)
 	@$(PIP) install --editable '.[docs]'
 	@touch $@
 
-demo: install  ## compare two models of real data
+demo: install  ## compare three models of real data
 	@$(BIN)/modelodds demo
 
 test: install  ## the whole test suite, on two cores

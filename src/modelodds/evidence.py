@@ -118,7 +118,10 @@ def belief(
     spread = gaussian_variance(spec, gp, nodes.x[index], weight)
     if kind == "capped":
         return Evidence(log_a, inflation * spread)
-    cut = min(float(special.logsumexp(nodes.log_weight + mean)) - log_a, MOST_CUT)
+    # What the cap cut off, if it cut where the evidence is: one far corner of wild extrapolation is no doubt.
+    cut = min(float(special.logsumexp(nodes.log_weight + mean)) - log_a, MOST_CUT) * float(
+        (mean[index] > CAP).mean()
+    )
     followed = special.ndtr((CAP - mean[index]) / np.sqrt(variance[index]))
     second_order = 0.5 * max(0.0, float((followed**2 * variance[index]).mean()) - spread)
     return Evidence(log_a + second_order, inflation * spread + cut**2)
