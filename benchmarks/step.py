@@ -143,7 +143,7 @@ def main() -> None:
         ratio = peer["per_evaluation"] / ours.mean()
         print(
             f"PyVBMC, the same likelihoods, {peer['calls']} evaluations: "
-            f"mean {peer['per_evaluation']:.3f} s, {ratio:.0f} times ours"
+            f"mean {peer['per_evaluation']:.3f} s, {ratio:.1f} times ours"
         )
     else:
         print("PyVBMC is not installed: pip install 'modelodds[bench]' for the comparison")
