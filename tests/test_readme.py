@@ -17,7 +17,7 @@ def test_the_first_example_runs_and_favours_the_line() -> None:
     result, t, y = names["result"], names["t"], names["y"]
     # Conjugate, so exact: y ~ N(0, 4 F F^T + 0.09 I) for designs 1, t and 1, t, t^2.
     log_evidence = [
-        stats.multivariate_normal.logpdf(y, cov=4 * sum((f[:, None] * f for f in fs)) + 0.09 * np.eye(len(t)))
+        stats.multivariate_normal.logpdf(y, cov=4 * sum(f[:, None] * f for f in fs) + 0.09 * np.eye(len(t)))
         for fs in ([t**0, t], [t**0, t, t**2])
     ]
     mean, sd = result.log_bayes_factor("linear", "quadratic")
