@@ -165,7 +165,14 @@ def f(theta):
 """
     model = "Model('m', f, Prior({'x': stats.norm(0, 1)}))"
     (tmp_path / "file.py").write_text(f"{HEADER}{slow}models = [{model}]", encoding="utf-8")
-    command = [sys.executable, "-c", "from modelodds.cli import app; app()", "run", str(tmp_path / "file.py")]
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a background job ignores it
+    command = [
+        sys.executable,
+        "-c",
+        f"{start}; from modelodds.cli import app; app()",
+        "run",
+        str(tmp_path / "file.py"),
+    ]
     done = subprocess.run([*command, "--budget", "60"], capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stderr
     assert (
