@@ -165,7 +165,8 @@ def f(theta):
 """
     model = "Model('m', f, Prior({'x': stats.norm(0, 1)}))"
     (tmp_path / "file.py").write_text(f"{HEADER}{slow}models = [{model}]", encoding="utf-8")
-    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a background job ignores it
+    # a job started in the background ignores the signal
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     command = [
         sys.executable,
         "-c",
