@@ -1,6 +1,6 @@
 """Two models written for dynesty, compared as they are: loglike and prior_transform stay untouched.
 
-modelodds run examples/from_dynesty.py --budget 60
+modelodds run examples/from_dynesty.py --budget 100
 """
 
 import numpy as np
