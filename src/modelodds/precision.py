@@ -46,8 +46,7 @@ def _controller() -> ThreadpoolController:
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Context in which BLAS and LAPACK, JAX's on the CPU included, keep to one thread.
 
-    Matrices here are small. On a busy machine several threads wait for each other in a spin: with both of two
-    cores loaded, refitting a surrogate took seventy times as long as on one thread.
+    Matrices here are small, and on a busy machine several threads mostly wait for each other.
     """
     limits: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limits
