@@ -96,12 +96,12 @@ def fresh(task: str, *arguments: int, **environment: str) -> dict:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def import_seconds(repeats: int = 5) -> float:
-    """Median wall time of ``import modelodds``."""
+def import_seconds(statement: str, repeats: int = 5) -> float:
+    """Median wall time of a process that does nothing else."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "import modelodds"], check=True)
+        subprocess.run([sys.executable, "-c", statement], check=True)
         times.append(time.perf_counter() - start)
     return float(np.median(times))
 
@@ -125,7 +125,8 @@ def main() -> None:
         measure = {"steps": measure_steps, "pyvbmc": measure_pyvbmc}[task]
         print(json.dumps(measure(*map(int, numbers))))
         return
-    print(f"import modelodds: {import_seconds():.2f} s (median of 5)")
+    for statement in ("import modelodds", "from modelodds import *"):
+        print(f"{statement}: {import_seconds(statement):.2f} s (median of 5)")
     print(
         "compiling a 100-evaluation run: {:.1f} s cold, {:.1f} s with the persistent cache".format(
             *compilation()

@@ -1,13 +1,22 @@
-"""Which of several models the data favour, and how sure that is, in few evaluations of costly likelihoods."""
+"""Which of several models the data favour, and how sure that is, in few evaluations of costly likelihoods.
+
+The names below are imported when they are first used, so that ``import modelodds`` and the command line's
+help do not wait for JAX and SciPy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from modelodds._version import __version__
-from modelodds.compare import compare
-from modelodds.errors import ModelOddsError
-from modelodds.method import Method
-from modelodds.model import Model
-from modelodds.prior import Prior
-from modelodds.result import Result
-from modelodds.session import Query, Session
+
+if TYPE_CHECKING:
+    from modelodds.comparison import compare
+    from modelodds.errors import ModelOddsError
+    from modelodds.method import Method
+    from modelodds.model import Model
+    from modelodds.prior import Prior
+    from modelodds.result import Result
+    from modelodds.session import Query, Session
 
 __all__ = [
     "Method",
@@ -20,3 +29,26 @@ __all__ = [
     "__version__",
     "compare",
 ]
+
+_HOME = {
+    "Method": "method",
+    "Model": "model",
+    "ModelOddsError": "errors",
+    "Prior": "prior",
+    "Query": "session",
+    "Result": "result",
+    "Session": "session",
+    "compare": "comparison",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

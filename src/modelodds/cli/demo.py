@@ -47,7 +47,7 @@ def demo(
     json, figure = out / "modelodds-demo.json", out / "modelodds-demo.png"
     check_writable(json, figure)
     with plain_errors():
-        from modelodds.compare import compare
+        from modelodds.comparison import compare
 
         try:
             models = spector_models()

@@ -39,7 +39,7 @@ def run(
     """
     check_writable(json, figure)
     with plain_errors():
-        from modelodds.compare import compare
+        from modelodds.comparison import compare
 
         models = load_models(file)
         result = compare(models, budget=budget, method=method, batch=batch, rng=seed, progress=not quiet)
