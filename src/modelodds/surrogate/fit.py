@@ -19,6 +19,8 @@ from modelodds.surrogate.means import mean_function, n_hyper
 
 LENGTHSCALE_BOUNDS = (0.01, 100.0)
 AMPLITUDE_BOUNDS = (1e-2, 1e4)
+TRIAL = 8  # iterations after which ...
+FINALISTS = 2  # ... only this many searches go on
 
 
 class HyperPrior(NamedTuple):
@@ -104,18 +106,25 @@ def fit(
     warm: np.ndarray | None = None,
     starts: int = 3,
     max_iterations: int = 100,
-    kernel: int = 0,
+    kernels: tuple[int, ...] = (0,),
 ) -> Fit:
     """Most probable hyperparameters, searched from ``starts`` fixed points and from ``warm``.
 
-    ``kernel`` is the position in ``KERNELS`` for a ``spec`` of kernel ``"any"``.
+    ``kernels`` are the positions in ``KERNELS`` to choose from, for a ``spec`` of kernel ``"any"``. Of many
+    starts only the most promising are followed to the end.
     """
     d = data.x.shape[1]
     prior = hyper_prior(spec, d, log_space, _typical_gap(data))
     points = start_points(spec, prior, data, starts)
     if warm is not None:
         points = [warm, *points]
-    found = [_search(spec, kernel, data, log_space, prior, point, max_iterations) for point in points]
+    trials = [(point, kernel) for kernel in kernels for point in points]
+    if len(trials) > FINALISTS:
+        short = [_search(spec, kernel, data, log_space, prior, point, TRIAL) for point, kernel in trials]
+        trials = [(f.vector, f.kernel) for f in sorted(short, key=lambda f: f.loss)[:FINALISTS]]
+    found = [
+        _search(spec, kernel, data, log_space, prior, point, max_iterations) for point, kernel in trials
+    ]
     return min(found, key=lambda f: f.loss)
 
 

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 AUTO = ("matern52", "squared_exponential")  # the kernels that "auto" chooses from ...
 CONTENDERS = tuple(list(KERNELS).index(name) for name in AUTO)  # ... by position
-FULL_REFIT_GROWTH = 1.3  # several starts and all kernels whenever the observations have grown by this factor
+FULL_REFIT_GROWTH = 1.4  # several starts and all kernels whenever the observations have grown by this factor
 SURPRISE = 2.5  # standard deviations off that make the next refit due at once
 FEW = 64  # points of a prediction are padded to a multiple of this
 FORGET = 0.9  # weight of a prediction against the next one in the surrogate's record
@@ -97,8 +97,7 @@ class Surrogate:
             kernels = CONTENDERS
         starts, iterations = (3, 100) if full else (0, 30)
         warm = None if last is None else last.vector
-        fits = [fit(self.spec, data, log_space, warm, starts, iterations, kernel) for kernel in kernels]
-        self._fit = min(fits, key=lambda f: f.loss)
+        self._fit = fit(self.spec, data, log_space, warm, starts, iterations, kernels)
         self._fitted_at = len(self.observations)
         if full:
             self._full_fit_at = len(self.observations)
