@@ -18,7 +18,10 @@ import numpy as np
 import pandas as pd
 
 from modelodds import compare
-from modelodds.problems import Problem, plane, regression, tails
+from modelodds.problems import Problem
+from modelodds.problems.plane import plane
+from modelodds.problems.regression import regression
+from modelodds.problems.tails import tails
 
 FAMILIES = ("regression-2", "regression-4", "plane", "tails-2", "tails-4", "tails-6")
 COLUMNS = ("family", "method", "seed", "budget", "error", "sd", "log_odds_true", "evaluations_1", "overhead")

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from modelodds import Model, Session
-from modelodds.problems import tails
+from modelodds.problems.tails import tails
 
 CACHE = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

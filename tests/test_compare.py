@@ -27,7 +27,7 @@ from modelodds import Model, Prior, compare
 from modelodds.acquisition import ACQUISITIONS
 from modelodds.errors import BudgetError, ModelError, OptionError
 from modelodds.method import Method, resolve_method
-from modelodds.problems import regression
+from modelodds.problems.regression import regression
 from modelodds.result import Result
 from modelodds.session import Session
 

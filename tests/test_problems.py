@@ -7,8 +7,10 @@ from scipy import linalg, optimize, special, stats
 from scipy.stats import qmc
 
 from modelodds.model import Model
-from modelodds.problems import Problem, plane, regression, tails
-from modelodds.problems.plane import LOG_EVIDENCE, quadrature
+from modelodds.problems import Problem
+from modelodds.problems.plane import LOG_EVIDENCE, plane, quadrature
+from modelodds.problems.regression import regression
+from modelodds.problems.tails import tails
 
 Array = NDArray[np.float64]
 

@@ -31,3 +31,7 @@ class QueryError(ModelOddsError, KeyError):
 
 class ResultError(ModelOddsError, ValueError):
     """A result, or a file holding one, that cannot be read."""
+
+
+class ProblemError(ModelOddsError, ValueError):
+    """A benchmark problem that does not exist, or whose ground truth is not known."""

@@ -1,8 +1,36 @@
-"""Benchmark problems with known answers, one file each."""
+"""Benchmark problems with known answers, one file each.
 
-from modelodds.problems.base import Problem
-from modelodds.problems.plane import plane
-from modelodds.problems.regression import regression
-from modelodds.problems.tails import tails
+``load("tails-6", seed=3)`` gives one; ``FAMILIES`` has them all by name.
+"""
 
-__all__ = ["Problem", "plane", "regression", "tails"]
+from modelodds.errors import ProblemError
+from modelodds.problems import plane as _plane
+from modelodds.problems import regression as _regression
+from modelodds.problems import tails as _tails
+from modelodds.problems.base import Family, Problem
+
+FAMILIES: dict[str, Family] = {
+    module.FAMILY.name: module.FAMILY
+    for module in (
+        _regression,
+        _plane,
+        _tails,
+    )
+}
+
+
+def find(name: str) -> tuple[Family, int]:
+    """The family and size that a name such as ``tails-6`` stands for."""
+    stem, _, size = name.partition("-")
+    if stem not in FAMILIES or not (size.isdigit() or not size):
+        raise ProblemError(f"There is no problem {name!r}; the families are {', '.join(FAMILIES)}.")
+    return FAMILIES[stem], int(size or 0)
+
+
+def load(name: str, seed: int = 0) -> Problem:
+    """The problem called ``name``, such as ``tails-6`` or ``nile``, with the data of ``seed``."""
+    family, size = find(name)
+    return family.load(size, seed)
+
+
+__all__ = ["FAMILIES", "Family", "Problem", "find", "load"]

@@ -5,7 +5,7 @@ from scipy import stats
 
 from modelodds.model import Model
 from modelodds.prior import Prior
-from modelodds.problems.base import Problem
+from modelodds.problems.base import Family, Problem
 
 # Both by a 4001 x 4001 midpoint rule on the box (``python -m modelodds.problems.plane`` prints them).
 LOG_EVIDENCE = {"banana": -3.184823, "himmelblau": -3.183433}
@@ -33,7 +33,7 @@ def plane() -> Problem:
         Model(name, f, Prior({n: stats.uniform(a, b - a) for n, (a, b) in zip("xy", BOX[name], strict=True)}))
         for name, f in LOG_LIKELIHOOD.items()
     ]
-    return Problem("plane", tuple(models), tuple(LOG_EVIDENCE.values()), error=1e-5)
+    return Problem("plane", tuple(models), tuple(LOG_EVIDENCE.values()), 1e-5, "quadrature")
 
 
 def quadrature(name: str, n: int) -> float:
@@ -41,6 +41,11 @@ def quadrature(name: str, n: int) -> float:
     grid = [np.linspace(a, b, n, endpoint=False) + (b - a) / (2 * n) for a, b in BOX[name]]
     log_likelihood = LOG_LIKELIHOOD[name](np.stack(np.meshgrid(*grid)))
     return float(np.log(np.exp(log_likelihood).mean()))
+
+
+FAMILY = Family(
+    "plane", "banana against Himmelblau's four modes, on a box", lambda size, seed: plane(), seeded=False
+)
 
 
 if __name__ == "__main__":

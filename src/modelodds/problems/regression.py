@@ -5,7 +5,7 @@ from scipy import stats
 
 from modelodds.model import Model
 from modelodds.prior import Prior
-from modelodds.problems.base import Problem
+from modelodds.problems.base import Family, Problem
 
 N_DATA = 30
 NOISE = 0.3
@@ -34,3 +34,11 @@ def _model(name: str, design: np.ndarray, y: np.ndarray) -> Model:
 def _log_evidence(design: np.ndarray, y: np.ndarray) -> float:
     covariance = design @ design.T + NOISE**2 * np.eye(len(y))
     return float(stats.multivariate_normal.logpdf(y, np.zeros(len(y)), covariance))
+
+
+FAMILY = Family(
+    "regression",
+    "conjugate linear regression: polynomials against cosines",
+    regression,
+    sizes=(1, 2, 3, 4, 5, 6, 8, 10),
+)

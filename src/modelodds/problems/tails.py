@@ -10,7 +10,7 @@ from scipy import special, stats
 
 from modelodds.model import Model
 from modelodds.prior import Prior
-from modelodds.problems.base import Problem
+from modelodds.problems.base import Family, Problem
 
 WIDTH = 1.0 / 3.5
 
@@ -48,3 +48,6 @@ def _cigar(d: int, rng: np.random.Generator) -> tuple[Model, float]:
     density = stats.multivariate_normal(centre, covariance)
     evidence = stats.multivariate_normal.logpdf(centre, np.zeros(d), covariance + np.eye(d))
     return Model("cigar", lambda theta: float(density.logpdf(theta)), _prior(d)), float(evidence)
+
+
+FAMILY = Family("tails", "product of Student-t against a thin cigar", tails, sizes=tuple(range(2, 11)))

@@ -122,9 +122,7 @@ def fit(
     if len(trials) > FINALISTS:
         short = [_search(spec, kernel, data, log_space, prior, point, TRIAL) for point, kernel in trials]
         trials = [(f.vector, f.kernel) for f in sorted(short, key=lambda f: f.loss)[:FINALISTS]]
-    found = [
-        _search(spec, kernel, data, log_space, prior, point, max_iterations) for point, kernel in trials
-    ]
+    found = [_search(spec, kernel, data, log_space, prior, point, max_iterations) for point, kernel in trials]
     return min(found, key=lambda f: f.loss)
 
 
