@@ -56,7 +56,6 @@ class Family(NamedTuple):
             known = ", ".join(f"{self.name}-{s}" for s in self.sizes) or self.name
             raise ProblemError(f"There is no {self.name}-{size}; there are {known}.")
         if seed < 0 or (seed > 0 and not self.seeded):
-            raise ProblemError(
-                f"{self.name} has no seed {seed}: " + ("0 or more" if self.seeded else "only 0")
-            )
+            known = "0 or more" if self.seeded else "only 0"
+            raise ProblemError(f"{self.name} has no seed {seed}; choose {known}.")
         return self.make(size, seed)
