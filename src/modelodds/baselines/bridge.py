@@ -1,0 +1,195 @@
+"""Bridge sampling (Meng & Wong 1996), by the recipe of Gronau et al. (2017).
+
+Each model by itself: draws from its posterior by a random walk, a Gaussian proposal g fitted to the first
+half of them (Overstall & Forster 2010), draws from g, and the optimal bridge function between the second half
+and these,
+
+    a = mean_g[ q / (s_1 q + s_2 a g) ] / mean_post[ g / (s_1 q + s_2 a g) ],      q = likelihood x prior,
+
+iterated to its fixed point; s_1 and s_2 are the shares of the effective sample sizes. Its relative
+mean-squared error (Frühwirth-Schnatter 2004), with the autocorrelation of the walk, is the variance of log a.
+
+So that an estimate is at hand after any number of calls, walk and proposal take turns, and g is refitted
+whenever the walk has grown by half. Draws of earlier fits are kept: all of them together are draws from the
+mixture of the fits, each weighted by how many draws it gave.
+"""
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from modelodds.baselines.base import Estimate, History, Meter, OutOfBudget, Point, Target
+from modelodds.baselines.walk import Walk, autocorrelation_time, shrunk_covariance
+from modelodds.model import Model
+from modelodds.result import Result
+
+Array = NDArray[np.float64]
+
+FIRST_FIT = 4  # chain points per dimension, and as many more, before the first proposal is fitted
+CAUTION = 4.0  # a fit to few points is widened: by this times (d + 1) over their number, plus one
+GROWTH = 1.5  # the walk's growth that makes a new fit worth its while
+SATURATED = 0.1  # relative mean-squared errors beyond this are not believed
+KEPT_DRAWS = 2000
+
+
+class Gaussian:
+    """A normal distribution fitted to points."""
+
+    def __init__(self, points: Array) -> None:
+        distinct = len(np.unique(points, axis=0))  # a chain stays where it is when it rejects
+        wider = 1.0 + CAUTION * (points.shape[1] + 1) / distinct
+        self.mean, self.chol = points.mean(0), np.linalg.cholesky(wider * shrunk_covariance(points))
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """One point (d,)."""
+        return np.asarray(self.mean + self.chol @ rng.standard_normal(len(self.mean)))
+
+    def log_density(self, v: Array) -> Array:
+        """Log-density at ``v`` (n, d), shape (n,)."""
+        white = np.linalg.solve(self.chol, (v - self.mean).T)
+        constant = np.log(np.diag(self.chol)).sum() + 0.5 * len(self.mean) * np.log(2 * np.pi)
+        return np.asarray(-0.5 * (white**2).sum(0) - constant)
+
+
+class Bridge:
+    """Bridge sampling of one model's evidence, call by call."""
+
+    def __init__(self, target: Target, rng: np.random.Generator) -> None:
+        self.target, self.rng, self.calls = target, rng, 0
+        self.walk = Walk(target, rng)
+        self.fits: list[Gaussian] = []
+        self.proposed: list[tuple[int, Point]] = []  # which fit it came from, and where it fell
+        self._fitted_at = 0
+
+    def step(self) -> None:
+        """Make one call: of the walk, or of the proposal when that is behind."""
+        before = self.target.meter.spent
+        while self.target.meter.spent == before and not self.target.settled:
+            if self._proposal_is_due():
+                point = self.target.at(self.fits[-1].draw(self.rng))
+                self.proposed.append((len(self.fits) - 1, point))
+            else:
+                self.walk.step()
+        self.calls += 1
+
+    def _proposal_is_due(self) -> bool:
+        chain = len(self.walk.chain)
+        if not self.fits:
+            enough = FIRST_FIT * (self.target.dim + 1)
+            if chain < enough or self.walk.moves < enough // 2 or len(self.walk.kept) < max(enough, chain // 2):
+                return False  # still on its way up
+            first = np.array([p.v for p in self._halves()[0]])
+            if len(np.unique(first, axis=0)) < self.target.dim + 2:
+                return False  # too few places to fit a Gaussian to
+        if chain >= GROWTH * self._fitted_at:
+            first, _ = self._halves()
+            self.fits.append(Gaussian(np.array([p.v for p in first])))
+            self._fitted_at = chain
+        return len(self.proposed) < chain
+
+    def _halves(self) -> tuple[list[Point], list[Point]]:
+        kept = self.walk.kept
+        return kept[: len(kept) // 2], kept[len(kept) // 2 :]
+
+    def estimate(self) -> tuple[float, float]:
+        """Log-evidence and its variance; NaN before there is one."""
+        if self.target.settled:
+            return self.target.at(np.empty(0)).log_likelihood, 0.0
+        if len(self.proposed) < 2:
+            return np.nan, np.nan
+        _, posterior = self._halves()
+        proposed = [point for _, point in self.proposed]
+        return bridge(self._log_ratios(posterior), self._log_ratios(proposed))
+
+    def _log_ratios(self, points: list[Point]) -> Array:
+        """log q - log g at ``points``."""
+        v = np.array([p.v for p in points])
+        counts = np.bincount([fit for fit, _ in self.proposed], minlength=len(self.fits))
+        parts = [
+            np.log(n / counts.sum()) + fit.log_density(v)
+            for n, fit in zip(counts, self.fits, strict=True)
+            if n > 0
+        ]
+        return np.array([p.log_joint for p in points]) - special.logsumexp(parts, axis=0)
+
+    def draws(self) -> Array:
+        """Posterior draws of theta, (m, p)."""
+        points = self.walk.kept
+        if not points:
+            return np.empty((0, len(self.target.model.parameters)))
+        chosen = np.linspace(0, len(points) - 1, min(KEPT_DRAWS, len(points))).astype(int)
+        return self.target.theta(np.array([points[i].v for i in chosen]))[0]
+
+
+def bridge(posterior: Array, proposed: Array) -> tuple[float, float]:
+    """Log normalising constant of q, and the variance of it, by the optimal bridge function.
+
+    Parameters
+    ----------
+    posterior : array, shape (n_1,)
+        log q - log g at draws from q, in the order of their chain.
+    proposed : array, shape (n_2,)
+        The same at independent draws from g; -inf where q vanishes.
+    """
+    if not np.isfinite(proposed).any():
+        return np.nan, np.nan  # no proposal fell where the posterior is
+    n_1, n_2 = len(posterior) / autocorrelation_time(posterior), len(proposed)
+    log_s1, log_s2 = np.log(n_1 / (n_1 + n_2)), np.log(n_2 / (n_1 + n_2))
+
+    def imbalance(log_a: float) -> float:
+        """The fixed point's equation, arranged to rise with ``log_a``."""
+        shift = log_s2 + log_a - log_s1
+        return float(
+            np.exp(log_s1) * special.expit(shift - posterior).mean()
+            - np.exp(log_s2) * special.expit(proposed - shift).mean()
+        )
+
+    ends = np.concatenate([posterior, proposed[np.isfinite(proposed)]])
+    reach = 50.0 + np.abs(log_s1 - log_s2)
+    log_a = float(optimize.brentq(imbalance, ends.min() - reach, ends.max() + reach, xtol=1e-10))
+    of_g = special.expit(log_s1 - log_s2 - log_a + proposed)
+    of_posterior = special.expit(log_s2 - log_s1 + log_a - posterior)
+    correlated = autocorrelation_time(of_posterior) / len(posterior)
+    variance = relative_variance(of_g) / n_2 + relative_variance(of_posterior) * correlated
+    if not variance <= SATURATED:
+        # One draw carries the mean, and the formula cannot exceed one whatever the truth. Importance sampling
+        # from g alone and from the posterior alone err to opposite sides: their distance tells more.
+        forward = special.logsumexp(proposed) - np.log(n_2)
+        backward = np.log(len(posterior)) - special.logsumexp(-posterior)
+        variance = SATURATED + (forward - backward) ** 2
+    return log_a, variance
+
+
+def relative_variance(values: Array) -> float:
+    """Variance over squared mean; infinite where all underflow."""
+    mean = values.mean()
+    return float(values.var() / mean**2) if mean > 1e-150 else np.inf
+
+
+def run(models: Iterable[Model], budget: int, rng: int | np.random.Generator = 0) -> Result:
+    """Compare ``models`` by bridge sampling, each getting the same share of ``budget`` calls."""
+    start = time.perf_counter()
+    meter = Meter(models, budget)
+    generator = np.random.default_rng(rng)
+    bridges = [
+        Bridge(target, child)
+        for target, child in zip(meter.targets(), generator.spawn(len(meter.models)), strict=True)
+    ]
+    history = History(meter)
+
+    def estimate() -> Estimate:
+        mean, variance = np.array([b.estimate() for b in bridges]).T
+        return Estimate(mean, np.diag(variance))
+
+    try:
+        while active := [b for b in bridges if not b.target.settled]:
+            min(active, key=lambda b: b.calls).step()
+            if history.due():
+                history.note(estimate())
+    except OutOfBudget:
+        pass
+    draws = {b.target.model.name: b.draws() for b in bridges}
+    return history.result(estimate(), draws, "bridge", rng, time.perf_counter() - start)
