@@ -14,6 +14,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "mean": MEANS,
     "fit": ("log", "original"),
     "acquisition": (*ACQUISITIONS, "auto"),
+    "allocation": ("shared", "in_turn"),
     "nodes": ("adaptive", "prior"),
     "weights": INTEGRANDS,
     "estimate": INTEGRANDS,
@@ -37,6 +38,8 @@ class Method:
     acquisition : str
         ``mutual_information`` (the paper), ``log_odds``, ``variance``, ``uncertainty``; ``auto`` takes
         ``log_odds`` for up to two models and ``variance`` for more.
+    allocation : str
+        Which model is evaluated next: the one whose best point says most (``shared``), or each ``in_turn``.
     nodes : str
         ``prior`` quasi-Monte Carlo, or the ``adaptive`` mixture.
     weights, estimate : str
@@ -59,6 +62,7 @@ class Method:
     mean: str = "full_quadratic"
     fit: str = "log"
     acquisition: str = "auto"
+    allocation: str = "shared"
     nodes: str = "adaptive"
     weights: str = "capped"
     estimate: str = "mean"

@@ -107,6 +107,14 @@ class Prior:
         return len(self.names) - len(self.fixed)
 
     @property
+    def components(self) -> dict[str, Any]:
+        """The free parameters' distributions by name; empty for a prior that is not made of components."""
+        coordinates = self._coordinates
+        if not isinstance(coordinates, ComponentCoordinates):
+            return {}
+        return dict(zip(coordinates.names, coordinates.components, strict=True))
+
+    @property
     def bounds(self) -> Array:
         """Lower and upper limits of x, shape (2, d); infinite where x is normal."""
         return self._coordinates.bounds

@@ -117,6 +117,7 @@ class Session:
         self._design_size = sum(sizes)
         self._queries: dict[int, Query] = {}
         self._next_id = 0
+        self._asked = [0] * len(self.models)
         self._log: list[dict[str, Any]] = []
         self._history: list[dict[str, float]] = []
 
@@ -134,6 +135,7 @@ class Session:
         i, x = chosen
         query = Query(self._next_id, self.models[i].name, self.models[i].prior.to_theta(x))
         self._learners[i].ask(query.id, x)
+        self._asked[i] += 1
         self._queries[query.id] = query
         self._next_id += 1
         return query
@@ -163,6 +165,9 @@ class Session:
             return None
         self._update()
         rule = self._rule()
+        if self.method.allocation == "in_turn":
+            i = min(active, key=lambda i: self._asked[i])
+            return i, self._learners[i].propose(rule).x
         proposals = {i: self._learners[i].propose(rule) for i in active}
         best = np.array([proposals[i].score if i in proposals else 0.0 for i in range(len(self.models))])
         values = ACQUISITIONS[rule].across(best, self._rivals())

@@ -21,30 +21,34 @@ class Entry(NamedTuple):
 
     module: str
     about: str
-    options: dict[str, object] = {}
+    options: tuple[tuple[str, object], ...] = ()
 
     def __call__(self, models: Iterable[Model], budget: int, rng: int | np.random.Generator = 0) -> Result:
         """Compare ``models`` in ``budget`` evaluations."""
         run: Run = import_module(f"modelodds.{self.module}").run
-        return partial(run, **self.options)(models, budget, rng)
+        return partial(run, **dict(self.options))(models, budget, rng)
 
 
 METHODS: dict[str, Entry] = {
-    "default": Entry("baselines.ours", "our default", {"method": "default"}),
-    "paper": Entry("baselines.ours", "Chai et al. (2019) to the letter", {"method": "paper"}),
-    "round_robin": Entry("baselines.round_robin", "models in turn, uncertainty sampling, the paper's surrogate"),
+    "default": Entry("baselines.ours", "our default", (("method", "default"),)),
+    "paper": Entry("baselines.ours", "Chai et al. (2019) to the letter", (("method", "paper"),)),
+    "round_robin": Entry(
+        "baselines.round_robin", "models in turn, uncertainty sampling, the paper's surrogate"
+    ),
     "round_robin_default": Entry(
-        "baselines.round_robin", "models in turn, uncertainty sampling, our surrogate", {"method": "default"}
+        "baselines.round_robin",
+        "models in turn, uncertainty sampling, our surrogate",
+        (("method", "default"),),
     ),
     "bridge": Entry("baselines.bridge", "bridge sampling (Gronau et al. 2017)"),
     "reversible_jump": Entry(
         "baselines.reversible_jump", "reversible jump, Bartolucci, Scaccia & Mira's (2006) estimator"
     ),
     "reversible_jump_visits": Entry(
-        "baselines.reversible_jump", "the same chain, by counting its visits", {"estimator": "visits"}
+        "baselines.reversible_jump", "the same chain, by counting its visits", (("estimator", "visits"),)
     ),
     "monte_carlo": Entry("baselines.monte_carlo", "simple Monte Carlo from the prior"),
-    "quasi_monte_carlo": Entry("baselines.monte_carlo", "the same with a Sobol sequence", {"quasi": True}),
+    "quasi_monte_carlo": Entry("baselines.monte_carlo", "the same with a Sobol sequence", (("quasi", True),)),
     "nested": Entry("baselines.nested", "nested sampling"),
     "annealed": Entry("baselines.annealed", "tempered sequential Monte Carlo"),
 }

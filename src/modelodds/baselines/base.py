@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from modelodds import odds
 from modelodds._version import __version__
@@ -56,6 +56,13 @@ class Target:
         x, log_weight = self.model.prior.from_unit(ndtr(v))
         normal = -0.5 * (v * v + np.log(2 * np.pi)).sum(-1)
         return self.model.prior.to_theta(x), np.asarray(normal + log_weight)
+
+    def v(self, theta: Array) -> Array:
+        """Coordinates (d,) of the parameters ``theta`` (p,); for priors of independent parameters."""
+        x, bounds = self.model.prior.to_x(theta), self.model.prior.bounds
+        box = np.isfinite(bounds[1])
+        share = (x - bounds[0]) / np.where(box, bounds[1] - bounds[0], 1.0)
+        return np.where(box, ndtri(np.where(box, share, 0.5)), x)
 
     def at(self, v: Array) -> Point:
         """Evaluate the likelihood at ``v`` (d,); outside the prior's support nothing is called."""

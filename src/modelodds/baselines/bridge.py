@@ -79,10 +79,14 @@ class Bridge:
         chain = len(self.walk.chain)
         if not self.fits:
             enough = FIRST_FIT * (self.target.dim + 1)
-            if chain < enough or self.walk.moves < enough // 2 or len(self.walk.kept) < max(enough, chain // 2):
+            if (
+                chain < enough
+                or self.walk.moves < enough // 2
+                or len(self.walk.kept) < max(enough, chain // 2)
+            ):
                 return False  # still on its way up
-            first = np.array([p.v for p in self._halves()[0]])
-            if len(np.unique(first, axis=0)) < self.target.dim + 2:
+            places = np.unique([p.v for p in self._halves()[0]], axis=0)
+            if len(places) < self.target.dim + 2:
                 return False  # too few places to fit a Gaussian to
         if chain >= GROWTH * self._fitted_at:
             first, _ = self._halves()
@@ -105,7 +109,7 @@ class Bridge:
         return bridge(self._log_ratios(posterior), self._log_ratios(proposed))
 
     def _log_ratios(self, points: list[Point]) -> Array:
-        """log q - log g at ``points``."""
+        """Logarithms of q / g at ``points``."""
         v = np.array([p.v for p in points])
         counts = np.bincount([fit for fit, _ in self.proposed], minlength=len(self.fits))
         parts = [
@@ -113,7 +117,7 @@ class Bridge:
             for n, fit in zip(counts, self.fits, strict=True)
             if n > 0
         ]
-        return np.array([p.log_joint for p in points]) - special.logsumexp(parts, axis=0)
+        return np.asarray([p.log_joint for p in points] - special.logsumexp(parts, axis=0))
 
     def draws(self) -> Array:
         """Posterior draws of theta, (m, p)."""
@@ -124,7 +128,7 @@ class Bridge:
         return self.target.theta(np.array([points[i].v for i in chosen]))[0]
 
 
-def bridge(posterior: Array, proposed: Array) -> tuple[float, float]:
+def bridge(posterior: Array, proposed: Array, independent: bool = True) -> tuple[float, float]:
     """Log normalising constant of q, and the variance of it, by the optimal bridge function.
 
     Parameters
@@ -132,11 +136,15 @@ def bridge(posterior: Array, proposed: Array) -> tuple[float, float]:
     posterior : array, shape (n_1,)
         log q - log g at draws from q, in the order of their chain.
     proposed : array, shape (n_2,)
-        The same at independent draws from g; -inf where q vanishes.
+        The same at draws from g; -inf where q vanishes.
+    independent : bool
+        Whether the draws from g are; if not, they are in the order of their chain, too.
     """
     if not np.isfinite(proposed).any():
         return np.nan, np.nan  # no proposal fell where the posterior is
-    n_1, n_2 = len(posterior) / autocorrelation_time(posterior), len(proposed)
+    n_1, n_2 = len(posterior) / autocorrelation_time(posterior), float(len(proposed))
+    if not independent:
+        n_2 /= autocorrelation_time(np.maximum(proposed, posterior.min() - 100.0))
     log_s1, log_s2 = np.log(n_1 / (n_1 + n_2)), np.log(n_2 / (n_1 + n_2))
 
     def imbalance(log_a: float) -> float:
@@ -152,21 +160,23 @@ def bridge(posterior: Array, proposed: Array) -> tuple[float, float]:
     log_a = float(optimize.brentq(imbalance, ends.min() - reach, ends.max() + reach, xtol=1e-10))
     of_g = special.expit(log_s1 - log_s2 - log_a + proposed)
     of_posterior = special.expit(log_s2 - log_s1 + log_a - posterior)
-    correlated = autocorrelation_time(of_posterior) / len(posterior)
-    variance = relative_variance(of_g) / n_2 + relative_variance(of_posterior) * correlated
+    variance = _squared_error(of_g, independent) + _squared_error(of_posterior, False)
     if not variance <= SATURATED:
         # One draw carries the mean, and the formula cannot exceed one whatever the truth. Importance sampling
         # from g alone and from the posterior alone err to opposite sides: their distance tells more.
-        forward = special.logsumexp(proposed) - np.log(n_2)
+        forward = special.logsumexp(proposed) - np.log(len(proposed))
         backward = np.log(len(posterior)) - special.logsumexp(-posterior)
         variance = SATURATED + (forward - backward) ** 2
     return log_a, variance
 
 
-def relative_variance(values: Array) -> float:
-    """Variance over squared mean; infinite where all underflow."""
+def _squared_error(values: Array, independent: bool) -> float:
+    """Relative mean-squared error of the mean of ``values`` (n,); infinite where they all underflow."""
     mean = values.mean()
-    return float(values.var() / mean**2) if mean > 1e-150 else np.inf
+    if mean < 1e-150:
+        return np.inf
+    time = 1.0 if independent else autocorrelation_time(values)
+    return float(time * values.var() / mean**2 / len(values))
 
 
 def run(models: Iterable[Model], budget: int, rng: int | np.random.Generator = 0) -> Result:

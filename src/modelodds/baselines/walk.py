@@ -36,6 +36,14 @@ class Walk:
         """Until the next call of the likelihood has been made."""
         next(self._steps)
 
+    def move(self) -> None:
+        """Propose one step from here, and take it or stay."""
+        self._propose()
+
+    def enter(self, point: Point) -> None:
+        """Come into this model at ``point``, from another one."""
+        self.chain.append(point)
+
     @property
     def arrived(self) -> int:
         """How far into the chain it first was as high up as nine tenths of its later half."""
