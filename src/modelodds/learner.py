@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from modelodds.acquisition import View
+from modelodds.acquisition import ACQUISITIONS, View
 from modelodds.evidence import SUMMED, Evidence, belief, log_integrand
 from modelodds.method import Method
 from modelodds.model import Model
@@ -154,7 +154,7 @@ class Learner:
         """Best point under the acquisition called ``rule``; remembered until something changes."""
         if self._proposal is None:
             found = self._search(rule)
-            if self.support.bounded and rule != "uncertainty":  # whose score is no share of a variance
+            if self.support.bounded and ACQUISITIONS[rule].is_share:
                 found = self._or_boundary(found)
             if not np.isfinite(self.model.prior.log_density(found.x[None])[0]):
                 found = found._replace(x=found.candidate)  # the refinement left the support of a joint prior

@@ -36,8 +36,9 @@ class Method:
     fit : str
         Hyperparameters fitted to ``log`` likelihoods or in the ``original`` space (the paper).
     acquisition : str
-        ``mutual_information`` (the paper), ``log_odds``, ``variance``, ``uncertainty``; ``auto`` takes
-        ``log_odds`` for up to two models and ``variance`` for more.
+        ``mutual_information`` (the paper), ``log_odds``, ``variance``, ``uncertainty``,
+        ``uncertainty_capped``; for two models ``model_choice``, ``model_choice_gaussian`` (the paper's) and
+        ``difference``; ``auto`` takes ``log_odds`` for up to two models and ``variance`` for more.
     allocation : str
         Which model is evaluated next: the one whose best point says most (``shared``), or each ``in_turn``.
     nodes : str

@@ -97,6 +97,7 @@ class Session:
     ) -> None:
         self.models = check_models(models)
         self.method = resolve_method(method)
+        _check_rule(self.method, len(self.models))
         self.seed = int(rng) if isinstance(rng, int | np.integer) else None
         self.overhead_seconds = 0.0
         self.standing: Belief | None = None  # where the comparison stood when it last had to know
@@ -344,6 +345,15 @@ class Session:
             "seconds",
         ]
         return pd.DataFrame(self._log, columns=columns)
+
+
+def _check_rule(method: Method, n_models: int) -> None:
+    rule = ACQUISITIONS.get(method.acquisition)
+    if rule is not None and rule.n_models not in (None, n_models):
+        raise OptionError(
+            f"acquisition={method.acquisition!r} is for {rule.n_models} models, not {n_models}; "
+            "use 'log_odds' or 'variance' for any number."
+        )
 
 
 def _generator(rng: int | np.random.Generator) -> np.random.Generator:

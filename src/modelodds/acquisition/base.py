@@ -49,7 +49,14 @@ class Rivals(NamedTuple):
 
 
 class Acquisition(ABC):
-    """One rule for choosing the next evaluation."""
+    """One rule for choosing the next evaluation.
+
+    ``is_share`` says whether a score is a share of the evidence's variance, between 0 and 1; ``n_models`` how
+    many models the rule is for, where it is not for any number.
+    """
+
+    is_share: bool = True
+    n_models: int | None = None
 
     @abstractmethod
     def prepare(self, spec: Spec, view: View) -> Aux:

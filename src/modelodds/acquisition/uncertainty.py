@@ -6,6 +6,7 @@ joint prior enters by the standard normal that its coordinates are whitened to.
 
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import log_ndtr
 
 from modelodds.acquisition.base import Acquisition, Aux, Rivals, View
 from modelodds.acquisition.log_odds import project
@@ -18,8 +19,33 @@ def log_expm1(v: Array) -> Array:
     return v + jnp.log(-jnp.expm1(-v))
 
 
+def log_capped_variance(mean: Array, variance: Array, cap: float) -> Array:
+    """Log of the variance of exp(min(g, cap)) for g ~ N(mean, variance)."""
+    sd = jnp.sqrt(variance)
+    above = log_ndtr((mean - cap) / sd)
+
+    def log_moment(order: int) -> Array:
+        below = order * mean + 0.5 * order**2 * variance + log_ndtr((cap - mean) / sd - order * sd)
+        return jnp.logaddexp(below, order * cap + above)
+
+    first, second = log_moment(1), log_moment(2)
+    spread = second + jnp.log(jnp.maximum(-jnp.expm1(jnp.minimum(2.0 * first - second, 0.0)), 1e-12))
+    return jnp.minimum(
+        spread, 2.0 * mean + variance + log_expm1(variance)
+    )  # which is exact far below the cap
+
+
 class Uncertainty(Acquisition):
-    """Variance of the integrand, model by model."""
+    """Variance of the integrand, model by model.
+
+    Where a surrogate knows nothing, the moment-matched variance explodes and draws every evaluation to the
+    edges. With a ``cap``, likelihoods are taken to reach at most that many nats above the best one seen.
+    """
+
+    is_share = False
+
+    def __init__(self, cap: float | None = None) -> None:
+        self.cap = cap
 
     def prepare(self, spec: Spec, view: View) -> Aux:
         """The log-evidence's variance, for the record."""
@@ -30,7 +56,10 @@ class Uncertainty(Acquisition):
         mean, variance = predict(spec, view.gp, x)
         normal = -0.5 * (x * x + jnp.log(2.0 * jnp.pi))
         log_prior = jnp.sum(jnp.where(view.box > 0, -jnp.log(2.0 * jnp.sqrt(3.0)), normal), axis=1)
-        return 2.0 * (log_prior + mean) + variance + log_expm1(jnp.maximum(variance, 1e-10))
+        variance = jnp.maximum(variance, 1e-10)
+        if self.cap is None:
+            return 2.0 * (log_prior + mean) + variance + log_expm1(variance)
+        return 2.0 * log_prior + log_capped_variance(mean, variance, self.cap)
 
     def across(self, best: np.ndarray, rivals: Rivals) -> np.ndarray:
         """The scores on one scale: log(pi^2 Sigma) with the models' likelihoods in the same units."""

@@ -6,8 +6,8 @@ them in order), draws the rest from their prior, and is accepted with probabilit
 
     rho = log[ p_j q_j(theta_j) ] - log[ p_i q_i(theta_i) ] + log[ h_i(rest_i) / h_j(rest_j) ],
 
-with q likelihood times prior, h the prior of what is drawn or dropped, and Jacobian 1. Maps of one's own, with their Jacobians, can be
-given for any pair of models.
+with q likelihood times prior, h the prior of what is drawn or dropped, and Jacobian 1. Maps of one's own,
+with their Jacobians, can be given for any pair of models.
 
 Model probabilities. ``visits``: how often the chain was in each model. ``acceptance``: Bartolucci, Scaccia &
 Mira (2006) note that a jump's acceptance probability is informative whether it is taken or not: the odds of j

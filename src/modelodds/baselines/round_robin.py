@@ -18,7 +18,8 @@ from modelodds.result import Result
 def run(
     models: Iterable[Model], budget: int, rng: int | np.random.Generator = 0, method: str = "paper"
 ) -> Result:
-    """Compare ``models``, the same number of evaluations for each, with the surrogate of preset ``method``."""
-    turns = resolve_method(method, acquisition="uncertainty", allocation="in_turn")
+    """Compare ``models``, as many evaluations for each, with the surrogate of preset ``method``."""
+    rule = "uncertainty" if method == "paper" else "uncertainty_capped"
+    turns = resolve_method(method, acquisition=rule, allocation="in_turn")
     result = compare(models, budget=budget, method=turns, rng=rng, progress=False)
     return replace(result, method="round_robin" if method == "paper" else f"round_robin_{method}")
