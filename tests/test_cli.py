@@ -119,7 +119,7 @@ def test_demo_agrees_with_importance_sampling(demonstration: tuple[str, Result])
 
     The reference's own standard error is below 0.001 for each log-evidence.
     """
-    from modelodds.cli.demo import spector_models
+    from modelodds.problems.links import spector_models
 
     _, result = demonstration
     reference = {model.name: importance_sampled(model) for model in spector_models()}
@@ -131,11 +131,10 @@ def test_demo_agrees_with_importance_sampling(demonstration: tuple[str, Result])
 
 def importance_sampled(model: object, n: int = 1_000_000) -> float:
     """Log-evidence by importance sampling."""
-    import importlib
+    from modelodds.problems import links
 
-    demo = importlib.import_module("modelodds.cli.demo")
-    link, prior = getattr(demo, f"_{model.name}"), model.prior  # type: ignore[attr-defined]
-    x, y = demo.spector_data()
+    link, prior = getattr(links, model.name), model.prior  # type: ignore[attr-defined]
+    x, y = links.spector_data()
 
     def log_joint(theta: np.ndarray) -> np.ndarray:
         parts = np.array_split(np.atleast_2d(theta), max(1, theta.size // 200_000))

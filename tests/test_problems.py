@@ -6,8 +6,10 @@ from numpy.typing import NDArray
 from scipy import linalg, optimize, special, stats
 from scipy.stats import qmc
 
+from modelodds.errors import ProblemError
+from modelodds.evaluate import evaluate
 from modelodds.model import Model
-from modelodds.problems import Problem
+from modelodds.problems import FAMILIES, find, load
 from modelodds.problems.plane import LOG_EVIDENCE, plane, quadrature
 from modelodds.problems.regression import regression
 from modelodds.problems.tails import tails
@@ -30,18 +32,54 @@ def importance(model: Model, mean: Array, cov: Array, n: int = 2**14) -> tuple[f
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(8))
 
 
-@pytest.mark.parametrize(
-    "problem", [plane(), regression(2, 0), regression(3, 1), tails(2, 0), tails(4, 1)], ids=lambda p: p.name
-)
-def test_every_problem_is_a_comparison(problem: Problem) -> None:
+NAMES = [
+    f"{f.name}-{size}" if size else f.name
+    for f in FAMILIES.values()
+    for size in sorted({min(f.sizes or (0,)), max(f.sizes or (0,))})
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_problem_is_a_comparison(name: str) -> None:
+    problem = load(name, 0)
     assert len(problem.models) == len(problem.log_evidence) >= 2
     assert len({model.name for model in problem.models}) == len(problem.models)
-    assert np.all(np.isfinite(problem.log_evidence)) and problem.error >= 0
+    assert np.all(np.isfinite(problem.log_evidence)) and 0 <= problem.error <= 0.05
+    assert (problem.error == 0) == (problem.origin == "exact")
     for model in problem.models:
         u = np.random.default_rng(0).uniform(size=(20, model.dim))
         theta = model.prior.to_theta(model.prior.from_unit(u)[0])
-        values = [model.log_likelihood(t) for t in theta]
-        assert np.all(np.isfinite(values)) and np.shape(values) == (20,)
+        outcomes = [evaluate(model, t) for t in theta]
+        assert all(o.status == "ok" and np.isfinite(o.value) for o in outcomes)
+        if model.vectorized:
+            np.testing.assert_allclose(model.log_likelihood(theta), [o.value for o in outcomes], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_problem_is_frozen_by_its_seed(name: str) -> None:
+    one, other = load(name, 0), load(name, 0)
+    assert one.log_evidence == other.log_evidence
+    for a, b in zip(one.models, other.models, strict=True):
+        theta = a.prior.to_theta(a.prior.from_unit(np.full(a.dim, 0.4))[0])
+        assert evaluate(a, theta).value == evaluate(b, theta).value
+    if find(name)[0].seeded:
+        assert load(name, 1).log_evidence != one.log_evidence
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "what"),
+    [
+        ("nothing", 0, "There is no problem 'nothing'"),
+        ("tails-1", 0, "There is no tails-1"),
+        ("tails", 0, "There is no tails"),
+        ("plane", 3, "only 0"),
+        ("regression-2", -1, "0 or more"),
+        ("synthetic-2", 10**6, "No ground truth is stored"),
+    ],
+)
+def test_problems_that_do_not_exist(name: str, seed: int, what: str) -> None:
+    with pytest.raises(ProblemError, match=what):
+        load(name, seed)
 
 
 def test_problems_are_frozen_by_their_seed() -> None:

@@ -48,7 +48,7 @@ def information_on_sign(mean: float, variance: float, taken: NDArray[np.float64]
 
 
 def variance_of_difference(mean: float, variance: float, taken: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Expected reduction of Var(tanh(D / 2)), which is z_1 - z_2, by observations that take ``taken`` (k,)."""
+    """Expected reduction of Var(z_1 - z_2) = Var(tanh(D / 2)) by observations that take ``taken`` (k,)."""
     left = np.sqrt(np.maximum(variance - taken, 0.0))
     log_odds = mean + np.sqrt(taken)[:, None, None] * NODES[:, None] + left[:, None, None] * NODES
     expected = np.tanh(0.5 * log_odds) @ WEIGHTS  # (k, nodes): E[z_1 - z_2] after each observation

@@ -19,7 +19,7 @@ def log_expm1(v: Array) -> Array:
     return v + jnp.log(-jnp.expm1(-v))
 
 
-def log_capped_variance(mean: Array, variance: Array, cap: float) -> Array:
+def log_capped_variance(mean: Array, variance: Array, cap: Array) -> Array:
     """Log of the variance of exp(min(g, cap)) for g ~ N(mean, variance)."""
     sd = jnp.sqrt(variance)
     above = log_ndtr((mean - cap) / sd)
@@ -39,7 +39,8 @@ class Uncertainty(Acquisition):
     """Variance of the integrand, model by model.
 
     Where a surrogate knows nothing, the moment-matched variance explodes and draws every evaluation to the
-    edges. With a ``cap``, likelihoods are taken to reach at most that many nats above the best one seen.
+    edges. With a ``cap``, likelihoods are taken to reach at most that many nats above the best one seen, or
+    above the surrogate's mean where that is higher still.
     """
 
     is_share = False
@@ -59,7 +60,10 @@ class Uncertainty(Acquisition):
         variance = jnp.maximum(variance, 1e-10)
         if self.cap is None:
             return 2.0 * (log_prior + mean) + variance + log_expm1(variance)
-        return 2.0 * log_prior + log_capped_variance(mean, variance, self.cap)
+        cap = self.cap + jnp.maximum(
+            mean, 0.0
+        )  # what the surrogate itself expects may be as high as it likes
+        return 2.0 * log_prior + log_capped_variance(mean, variance, cap)
 
     def across(self, best: np.ndarray, rivals: Rivals) -> np.ndarray:
         """The scores on one scale: log(pi^2 Sigma) with the models' likelihoods in the same units."""

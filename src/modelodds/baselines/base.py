@@ -24,7 +24,7 @@ from modelodds.result import Result
 Array = NDArray[np.float64]
 
 IGNORANCE = 1000.0  # nats: standard deviation of a log-evidence of which nothing is known
-RECORDS = 100  # about this many estimates are noted along a run
+RECORDS = 50  # about this many estimates are noted along a run
 
 
 class OutOfBudget(Exception):
@@ -158,7 +158,7 @@ class History:
         self.log_prior = np.log([m.prior_probability for m in meter.models])
 
     def due(self) -> bool:
-        """Whether the next estimate should be noted: a hundred of them, evenly spread."""
+        """Whether the next estimate should be noted: RECORDS of them, evenly spread."""
         every = max(1, self.meter.budget // RECORDS)
         return self.meter.spent >= (self.rows[-1]["n_evaluations"] + every if self.rows else every)
 

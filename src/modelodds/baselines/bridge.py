@@ -32,6 +32,7 @@ FIRST_FIT = 4  # chain points per dimension, and as many more, before the first 
 CAUTION = 4.0  # a fit to few points is widened: by this times (d + 1) over their number, plus one
 GROWTH = 1.5  # the walk's growth that makes a new fit worth its while
 SATURATED = 0.1  # relative mean-squared errors beyond this are not believed
+FAR = 10.0  # nats between the two one-sided estimates that leave nothing to believe
 KEPT_DRAWS = 2000
 
 
@@ -62,7 +63,7 @@ class Bridge:
         self.walk = Walk(target, rng)
         self.fits: list[Gaussian] = []
         self.proposed: list[tuple[int, Point]] = []  # which fit it came from, and where it fell
-        self._fitted_at = 0
+        self._fitted_at = self._head_start = 0
 
     def step(self) -> None:
         """Make one call: of the walk, or of the proposal when that is behind."""
@@ -88,11 +89,12 @@ class Bridge:
             places = np.unique([p.v for p in self._halves()[0]], axis=0)
             if len(places) < self.target.dim + 2:
                 return False  # too few places to fit a Gaussian to
+            self._head_start = chain - enough  # nor does the proposal make up for what the first fit lacks
         if chain >= GROWTH * self._fitted_at:
             first, _ = self._halves()
             self.fits.append(Gaussian(np.array([p.v for p in first])))
             self._fitted_at = chain
-        return len(self.proposed) < chain
+        return len(self.proposed) < chain - self._head_start
 
     def _halves(self) -> tuple[list[Point], list[Point]]:
         kept = self.walk.kept
@@ -161,12 +163,13 @@ def bridge(posterior: Array, proposed: Array, independent: bool = True) -> tuple
     of_g = special.expit(log_s1 - log_s2 - log_a + proposed)
     of_posterior = special.expit(log_s2 - log_s1 + log_a - posterior)
     variance = _squared_error(of_g, independent) + _squared_error(of_posterior, False)
-    if not variance <= SATURATED:
-        # One draw carries the mean, and the formula cannot exceed one whatever the truth. Importance sampling
-        # from g alone and from the posterior alone err to opposite sides: their distance tells more.
-        forward = special.logsumexp(proposed) - np.log(len(proposed))
-        backward = np.log(len(posterior)) - special.logsumexp(-posterior)
-        variance = SATURATED + (forward - backward) ** 2
+    # Importance sampling from g alone and from the posterior alone err to opposite sides. Where they are far
+    # apart, or one draw carries a mean, the formula tells less than their distance does.
+    forward = special.logsumexp(proposed) - np.log(len(proposed))
+    backward = np.log(len(posterior)) - special.logsumexp(-posterior)
+    gap = abs(forward - backward)
+    if not variance <= SATURATED or gap > FAR:
+        variance = SATURATED + gap**2
     return log_a, variance
 
 

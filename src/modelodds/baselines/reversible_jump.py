@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import logsumexp, ndtri
 
 from modelodds.baselines.base import IGNORANCE, Estimate, History, Meter, OutOfBudget, Point, Target
 from modelodds.baselines.bridge import KEPT_DRAWS, bridge
@@ -136,7 +136,9 @@ class ReversibleJump:
             other += other >= here
             point, rho = self.jump(here, self.walks[here].here, other)
             self.jumps[here, other].append((len(self.visited), rho))
-            if np.log(self.rng.uniform()) < rho:
+            # In a model without free parameters every move is a jump; elsewhere only some are.
+            often = [0.0 if self.targets[m].dim == 0 else np.log(JUMPS) for m in (here, other)]
+            if np.log(self.rng.uniform()) < rho + often[1] - often[0]:
                 self.walks[other].enter(point)
                 here = other
         else:
@@ -144,15 +146,13 @@ class ReversibleJump:
         self.visited.append(here)
 
     def jump(self, i: int, here: Point, j: int) -> tuple[Point, float]:
-        """A jump's end and the log of its acceptance ratio, from ``here`` in model i to model j."""
+        """A jump's end and its rho, from ``here`` in model i to model j."""
         v, log_factor = self._ways[i, j](here.v, self.rng)
         if not np.isfinite(log_factor):
             return here, -np.inf
         there = self.targets[j].at(v)
         odds = self.log_prior[j] + there.log_joint - self.log_prior[i] - here.log_joint
-        # In a model without free parameters every move is a jump; elsewhere only some are.
-        often = [0.0 if self.targets[m].dim == 0 else np.log(JUMPS) for m in (i, j)]
-        return there, float(odds + log_factor + often[1] - often[0])
+        return there, float(odds + log_factor)
 
     def estimate(self, estimator: str) -> Estimate:
         """Belief on the log-evidences, relative to the best."""
@@ -208,14 +208,18 @@ def acceptance(there: Array, back: Array) -> tuple[float, float]:
 
 
 def recycled(there: Array, back: Array) -> tuple[float, float]:
-    """Log-odds and variance by the optimal bridge function between the two directions."""
-    if len(there) < 2 or len(back) < 2:
+    """Log-odds and variance by the optimal bridge function between the two directions.
+
+    Where the chain has only ever been in one of the two models, its jumps are importance sampling from there;
+    were their rho normal, the log of their mean would be uncertain by about half their variance.
+    """
+    there, back = there[np.isfinite(there)], back[np.isfinite(back)]
+    if len(there) < 2 and len(back) < 2:
         return np.nan, np.nan
-    return (
-        bridge(-back[np.isfinite(back)], there, independent=False)
-        if np.isfinite(back).any()
-        else (np.nan,) * 2
-    )
+    if len(there) >= 2 and len(back) >= 2:
+        return bridge(-back, there, independent=False)
+    sign, rho = (1.0, there) if len(there) >= 2 else (-1.0, back)
+    return float(sign * (logsumexp(rho) - np.log(len(rho)))), float(1.0 + (0.5 * rho.var()) ** 2)
 
 
 def run(

@@ -3,26 +3,15 @@
 Spector and Mazzeo (1980) recorded whether 32 students of economics did well in a course (GRADE), and asked
 whether a new way of teaching (PSI) had helped, given their marks (GPA) and a test of what they knew before
 (TUCE). Logistic, probit and complementary log-log regression are all in use for such data. Which of them do
-these data favour?
+these data favour? The models are in `problems/links.py`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from modelodds.cli.ending import check_writable, finish, plain_errors, refuse
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from modelodds.model import Model
-
-    Array = NDArray[np.float64]
 
 BUDGET = 150
 INTRODUCTION = """\
@@ -48,6 +37,7 @@ def demo(
     check_writable(json, figure)
     with plain_errors():
         from modelodds.comparison import compare
+        from modelodds.problems.links import spector_models
 
         try:
             models = spector_models()
@@ -58,78 +48,3 @@ def demo(
         typer.echo(INTRODUCTION.format(budget=budget))
         result = compare(models, budget=budget, method=method, rng=seed)
     finish(result, json, figure)
-
-
-def spector_models() -> list[Model]:
-    """The three regressions, with priors that say the same about the chance of a good grade.
-
-    A coefficient means something different under each link: where the chance is 1/2, one unit of the linear
-    predictor moves it by 1/4 in logistic regression and by φ(0) = 0.40 in probit. With one prior for all, the
-    odds would compare the priors' widths rather than the links. So the logistic regression gets normal(0,
-    1.5) for every coefficient (a score one standard deviation up, or PSI, takes an even chance to somewhere
-    between 5 % and 95 %), and the others the same divided by how much steeper their curve is where the chance
-    is 1/2. The intercept is centred there too: at 0, for cloglog at log log 2.
-    """
-    import numpy as np
-    from scipy import stats
-
-    from modelodds.model import Model
-    from modelodds.prior import Prior
-
-    x, y = spector_data()
-    links = {  # name: (log-likelihood of the linear predictor, slope of the chance at 1/2, predictor there)
-        "logistic": (_logistic, 1 / 4, 0.0),
-        "probit": (_probit, 1 / np.sqrt(2 * np.pi), 0.0),
-        "cloglog": (_cloglog, np.log(2) / 2, np.log(np.log(2))),
-    }
-
-    def regression(name: str) -> Model:
-        log_likelihood, slope, even = links[name]
-        sd = 1.5 * (1 / 4) / slope
-        prior = Prior(
-            {"intercept": stats.norm(even, sd)} | {c: stats.norm(0, sd) for c in ("GPA", "TUCE", "PSI")}
-        )
-        return Model(name, _of_coefficients(log_likelihood, x, y), prior)
-
-    return [regression(name) for name in links]
-
-
-def spector_data() -> tuple[Array, Array]:
-    """Design matrix (32, 4): ones, GPA and TUCE standardised, PSI as 0 or 1; and GRADE (32,) as 0 or 1."""
-    import numpy as np
-    from statsmodels.datasets import spector
-
-    data = spector.load_pandas().data
-    scores = data[["GPA", "TUCE"]].to_numpy(dtype=float)
-    scores = (scores - scores.mean(axis=0)) / scores.std(axis=0)
-    return np.column_stack([np.ones(len(data)), scores, data["PSI"]]), data["GRADE"].to_numpy(dtype=float)
-
-
-def _of_coefficients(
-    log_likelihood: Callable[[Array, Array], Array], x: Array, y: Array
-) -> Callable[[Array], float]:
-    def of_coefficients(theta: Array) -> float:
-        return float(log_likelihood(x @ theta, y).sum())
-
-    return of_coefficients
-
-
-def _logistic(eta: Array, y: Array) -> Array:
-    import numpy as np
-
-    return -np.logaddexp(0.0, (1 - 2 * y) * eta)
-
-
-def _probit(eta: Array, y: Array) -> Array:
-    from scipy.special import log_ndtr
-
-    log_chance: Array = log_ndtr((2 * y - 1) * eta)
-    return log_chance
-
-
-def _cloglog(eta: Array, y: Array) -> Array:
-    """Chance of 1: 1 − exp(−exp(eta))."""
-    import numpy as np
-
-    hazard = np.exp(eta)
-    return np.where(y == 1, np.log(-np.expm1(-hazard)), -hazard)

@@ -4,8 +4,18 @@
 """
 
 from modelodds.errors import ProblemError
+from modelodds.problems import battery as _battery
+from modelodds.problems import epidemic as _epidemic
+from modelodds.problems import links as _links
+from modelodds.problems import lumpy as _lumpy
+from modelodds.problems import nested as _nested
+from modelodds.problems import nile as _nile
 from modelodds.problems import plane as _plane
+from modelodds.problems import planets as _planets
 from modelodds.problems import regression as _regression
+from modelodds.problems import ring as _ring
+from modelodds.problems import rosenbrock as _rosenbrock
+from modelodds.problems import synthetic as _synthetic
 from modelodds.problems import tails as _tails
 from modelodds.problems.base import Family, Problem
 
@@ -14,7 +24,17 @@ FAMILIES: dict[str, Family] = {
     for module in (
         _regression,
         _plane,
+        _rosenbrock,
+        _ring,
         _tails,
+        _lumpy,
+        _nested,
+        _synthetic,
+        _links,
+        _nile,
+        _epidemic,
+        _battery,
+        _planets,
     )
 }
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from modelodds.errors import ProblemError
 from modelodds.model import Model
+from modelodds.problems.truth import Truth
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Family(NamedTuple):
     ``size`` is the number after the family's name, as in ``tails-6``: a dimension, or whatever ``sizes_are``
     says. A family of one size takes none, and is called with 0. ``seed`` chooses the data; where these are
     real there is only seed 0. Where no formula gives the evidences, ``candidates(size, seed)`` are the models
-    alone and ``truth.py`` computes and stores what ``make`` then reads.
+    alone and ``truth.py`` computes and stores what ``make`` then reads: by importance sampling, or by
+    ``solve(size, seed, model)`` where there is a better way.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Family(NamedTuple):
     sizes_are: str = "dimension"
     seeded: bool = True
     candidates: Callable[[int, int], tuple[Model, ...]] | None = None
+    solve: Callable[[int, int, Model], Truth] | None = None
 
     def load(self, size: int, seed: int) -> Problem:
         """The problem, or an error that names those there are."""

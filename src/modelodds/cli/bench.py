@@ -1,0 +1,79 @@
+"""``modelodds bench``: any method on any problem."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modelodds.cli.ending import plain_errors, refuse
+
+
+def bench(
+    problem: Annotated[list[str], typer.Option(help="As `modelodds problems` lists them; may be repeated.")],
+    method: Annotated[list[str], typer.Option(help="As `modelodds problems` lists them; may be repeated.")],
+    budget: Annotated[list[int], typer.Option(help="Likelihood calls of all models; may be repeated.")],
+    seeds: Annotated[str, typer.Option(help="How many, or FIRST:AFTER_LAST.")] = "10",
+    data: Annotated[
+        int | None, typer.Option(help="Hold the problem's data at this seed; else they change with the seed.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep every run here (CSV); runs in it are skipped.")
+    ] = None,
+) -> None:
+    """Run methods on problems with known answers and print how far off they are.
+
+    Columns: median, mean and worst error of the log-odds of the two best models, in nats; the method's own
+    median claim (sd) and how often the truth was within one and two of them; the mean error of the model
+    probabilities; seconds of overhead per evaluation.
+    """
+    with plain_errors():
+        from rich.progress import track
+
+        from modelodds.experiments.bench import Task, check_method, run_all, table
+        from modelodds.problems import find
+
+        for name in method:
+            check_method(name)
+        first, after = _span(seeds)
+        fixed = {p: data if data is not None else None if find(p)[0].seeded else 0 for p in problem}
+        tasks = [
+            Task(p, s if fixed[p] is None else int(fixed[p] or 0), m, b, s)
+            for p in problem
+            for m in method
+            for b in budget
+            for s in range(first, after)
+        ]
+        rows = list(track(run_all(tasks, out, jobs), total=len(tasks), description="running"))
+        show(table(rows))
+
+
+def show(frame: "object") -> None:
+    """Print a table of errors."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    columns = list(frame.columns)  # type: ignore[attr-defined]
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        label = name in ("problem", "method")
+        shown.add_column(name, justify="left" if label else "right", no_wrap=True)
+    for row in frame.itertuples(index=False):  # type: ignore[attr-defined]
+        shown.add_row(*(_cell(name, value) for name, value in zip(columns, row, strict=True)))
+    Console(width=None if Console().is_terminal else 140).print(shown)
+
+
+def _cell(name: str, value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    if name.startswith("in "):
+        return f"{100 * value:.0f} %"
+    return f"{1000 * value:.2g} ms" if name == "overhead" else f"{value:.3g}"
+
+
+def _span(seeds: str) -> tuple[int, int]:
+    first, colon, after = seeds.partition(":")
+    if not first.isdigit() or (colon and not after.isdigit()):
+        refuse(f"--seeds {seeds} is neither a number nor FIRST:AFTER_LAST, such as 10 or 0:10.")
+    return (int(first), int(after)) if colon else (0, int(first))

@@ -1,0 +1,1 @@
+"""Experiments: what to run, the runner, its statistics and figures."""
