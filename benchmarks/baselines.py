@@ -81,12 +81,12 @@ METHODS["bridge_textbook"] = _Textbook("", "textbook bridge sampling")
 
 
 def markdown(summary) -> str:
-    """The table for the docs: median / mean error of each method, and its coverage at the largest budget."""
+    """For the docs: median and mean error of the log-odds, mean error of z, and the last budget's coverage."""
     lines = ["| problem | calls | " + " | ".join(OURS) + " |", "|---|---|" + "---|" * len(OURS)]
     for problem in PROBLEMS:
         for budget in BUDGETS:
             rows = summary[(summary.problem == problem) & (summary.budget == budget)].set_index("method")
-            cells = [f"{rows.loc[m, 'median']:.2g} / {rows.loc[m, 'mean']:.2g}" for m in OURS]
+            cells = [" / ".join(f"{rows.loc[m, c]:.2g}" for c in ("median", "mean", "z error")) for m in OURS]
             lines.append(f"| {problem} | {budget} | " + " | ".join(cells) + " |")
         cells = [f"{100 * rows.loc[m, 'in 1 sd']:.0f} % / {100 * rows.loc[m, 'in 2 sd']:.0f} %" for m in OURS]
         lines.append(f"| | {BUDGETS[-1]}: in 1 sd / 2 sd | " + " | ".join(cells) + " |")
