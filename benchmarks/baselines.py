@@ -81,7 +81,7 @@ METHODS["bridge_textbook"] = _Textbook("", "textbook bridge sampling")
 
 
 def markdown(summary) -> str:
-    """For the docs: median and mean error of the log-odds, mean error of z, and the last budget's coverage."""
+    """For the docs: median and mean error of the log-odds, error of z, and the last budget's coverage."""
     lines = ["| problem | calls | " + " | ".join(OURS) + " |", "|---|---|" + "---|" * len(OURS)]
     for problem in PROBLEMS:
         for budget in BUDGETS:
