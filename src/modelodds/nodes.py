@@ -44,7 +44,8 @@ class Mixture:
         norm = special.gammaln((nu + d) / 2) - special.gammaln(nu / 2) - 0.5 * d * np.log(nu * np.pi)
         log_det = np.log(np.abs(np.diagonal(self.chol, axis1=1, axis2=2))).sum(1)
         body = -0.5 * (nu + d) * np.log1p((white**2).sum(2) / nu)
-        return np.asarray(np.log(self.weight) + norm - log_det + body)
+        with np.errstate(divide="ignore"):  # a component that was dealt no node
+            return np.asarray(np.log(self.weight) + norm - log_det + body)
 
     def refitted(self, x: np.ndarray, weight: np.ndarray, rounds: int = 2) -> "Mixture":
         """A few steps of expectation-maximisation towards the weighted points ``x`` (n, d)."""
@@ -135,7 +136,9 @@ class Nodes:
         spread = mixture.mean[component] + np.einsum("nij,nj->ni", mixture.chol[component], noise)
         x = np.concatenate([self.prior_x[:n_prior], spread])
         log_prior = self.prior.log_density(x)
-        log_mixture = np.log1p(-n_prior / n) + mixture.log_density(x)
+        # The density is that of the counts, which are whole numbers: the weights' own would bias every sum.
+        dealt = replace(mixture, weight=np.bincount(component, minlength=len(mixture.weight)) / (n - n_prior))
+        log_mixture = np.log1p(-n_prior / n) + dealt.log_density(x)
         log_proposal = np.logaddexp(np.log(n_prior / n) + self.prior.log_reference(x), log_mixture)
         return replace(self, mixture=mixture, x=x, log_weight=log_prior - log_proposal - np.log(n))
 
