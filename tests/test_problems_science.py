@@ -87,7 +87,14 @@ def trapezoid(model: Model, n: int) -> float:
 
 @pytest.mark.parametrize(
     ("name", "which", "nodes"),
-    [("links", 0, 21), ("links", 1, 21), ("links", 2, 21), ("nile", 0, 60), ("planets", 0, 60)],
+    [
+        ("links", 0, 21),
+        ("links", 1, 21),
+        ("links", 2, 21),
+        ("nile", 0, 60),
+        ("battery", 0, 14),
+        ("planets", 0, 60),
+    ],
 )
 def test_truths_by_quadrature_of_the_models_themselves(name: str, which: int, nodes: int) -> None:
     problem = load(name)

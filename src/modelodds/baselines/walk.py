@@ -36,10 +36,6 @@ class Walk:
         """Until the next call of the likelihood has been made."""
         next(self._steps)
 
-    def move(self) -> None:
-        """Propose one step from here, and take it or stay."""
-        self._propose()
-
     def enter(self, point: Point) -> None:
         """Come into this model at ``point``, from another one."""
         self.chain.append(point)
@@ -75,11 +71,12 @@ class Walk:
         self.chain.append(best)
         while True:
             before = self.target.meter.spent
-            self._propose()
+            self.move()
             if self.target.meter.spent > before or self.target.dim == 0:
                 yield
 
-    def _propose(self) -> None:
+    def move(self) -> None:
+        """Propose one step from here, and take it or stay."""
         here, step = self.here, self.rng.standard_normal(self.target.dim)
         chol = np.linalg.cholesky(self._cov)
         there = self.target.at(here.v + np.exp(self._log_scale) * chol @ step)
