@@ -12,7 +12,7 @@ from modelodds.errors import BudgetError
 from modelodds.problems.regression import regression
 
 BUDGET = 60
-BUDGET_FREE = [m for m in METHODS if m.startswith(("bridge", "reversible", "monte", "quasi"))]
+BUDGET_FREE = [m for m in METHODS if m.startswith(("bridge", "reversible", "monte", "quasi", "annealed"))]
 OURS = ["default", "paper", "round_robin", "round_robin_default"]
 
 

@@ -12,8 +12,8 @@ The variance of log Z is, summed over the rungs, that of the mean weight between
 may end at any time, ladder follows ladder, each of half as many particles again; the evidence is the mean of
 theirs, weighted by their particles, and where they differ by more than they claim, the difference counts.
 
-By hand, because no library serves here: ``particles`` (0.4, of Dau and Chopin themselves) needs numpy below 2,
-``blackjax`` likelihoods written in JAX, ``pocomc`` torch, and ``pymc`` models of its own.
+By hand, because no library serves here: ``particles`` (0.4) needs numpy below 2, ``blackjax`` likelihoods
+written in JAX, ``pocomc`` torch, and ``pymc`` models of its own.
 """
 
 import time
@@ -80,7 +80,7 @@ class Climber:
         return point.log_joint - _log_normal(v)
 
     def _start(self, chains: int, size: int) -> Generator[None, None, tuple[Array, Array]]:
-        """Draws of the reference density: ``size``, or more until the likelihood is above zero at ``chains``."""
+        """Draws of the reference density: ``size``, or more until ``chains`` of them have a likelihood."""
         v, log_f, alive = list[Array](), list[float](), 0
         while len(v) < size or alive < chains:
             v.append(self.target.draw(self.rng))
@@ -148,7 +148,7 @@ def _log_normal(v: Array) -> float:
 
 
 def next_rise(log_f: Array, most: float) -> float:
-    """How far the temperature may rise, ``most`` at most, so that enough of those that count stay effective."""
+    """How far the temperature may rise, ``most`` at most, so that enough particles stay effective."""
     log_f = log_f[np.isfinite(log_f)]
     wanted = EFFECTIVE * len(log_f)
     if effective_size(most * log_f) >= wanted:
@@ -172,7 +172,7 @@ def pooled(ladders: list[Ladder]) -> tuple[float, float]:
 
 
 def run(models: Iterable[Model], budget: int, rng: int | np.random.Generator = 0) -> Result:
-    """Compare ``models`` by tempered sequential Monte Carlo, each getting the same share of ``budget`` calls."""
+    """Compare ``models`` by tempered sequential Monte Carlo, each with the same share of ``budget`` calls."""
     start = time.perf_counter()
     meter = Meter(models, budget)
     generator = np.random.default_rng(rng)
