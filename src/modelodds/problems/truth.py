@@ -1,6 +1,6 @@
 """Ground truths that no formula gives: computed once, stored with their errors, read when a problem is made.
 
-``python -m modelodds.problems.truth nile synthetic-2 --seeds 0:100`` computes those of two problems and
+``python -m modelodds.problems nile synthetic-2 --seeds 0:100`` computes those of two problems and
 writes them to ``truths/nile.csv`` and ``truths/synthetic.csv`` beside this file; seeds that are there already
 are skipped.
 
@@ -10,10 +10,8 @@ independent scrambled sets from the final mixture give the log-evidence and, by 
 family that knows a better way has it as ``solve``.
 """
 
-import argparse
 import csv
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,7 +107,7 @@ def stored(problem: str, seed: int, models: tuple[Model, ...]) -> tuple[tuple[fl
     if missing:
         raise ProblemError(
             f"No ground truth is stored for {problem}, seed {seed} ({', '.join(missing)}); compute it with "
-            f"python -m modelodds.problems.truth {problem} --seeds {seed}"
+            f"python -m modelodds.problems {problem} --seeds {seed}"
         )
     found = [rows[m.name] for m in models]
     return tuple(float(r["log_evidence"]) for r in found), max(float(r["error"]) for r in found)
@@ -142,30 +140,5 @@ def compute(
     problem: str, seed: int, models: tuple[Model, ...], by: Callable[[Model], Truth] = importance
 ) -> None:
     """Compute and store the truths of one problem, unless they are there already."""
-    if any(row["seed"] == str(seed) for row in _rows(problem)):
-        return
-    store(problem, seed, {model.name: by(model) for model in models})
-
-
-def main() -> None:
-    """Compute what is missing."""
-    from modelodds.problems import find  # which reads the truths
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("problems", nargs="+")
-    parser.add_argument("--seeds", default="0", help="one, or FIRST:AFTER_LAST")
-    arguments = parser.parse_args()
-    first, _, after = arguments.seeds.partition(":")
-    for name in arguments.problems:
-        family, size = find(name)
-        if family.candidates is None:
-            print(f"{name} is known exactly")
-            continue
-        for seed in range(int(first), int(after or int(first) + 1)):
-            by = partial(family.solve, size, seed) if family.solve else importance
-            compute(name, seed, family.candidates(size, seed), by)
-            print(name, seed, *stored(name, seed, family.candidates(size, seed)))
-
-
-if __name__ == "__main__":
-    main()
+    there = {row["model"] for row in _rows(problem) if row["seed"] == str(seed)}
+    store(problem, seed, {model.name: by(model) for model in models if model.name not in there})
