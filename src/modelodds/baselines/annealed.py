@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from modelodds.baselines.base import Estimate, History, Meter, OutOfBudget, Target
+from modelodds.baselines.monte_carlo import log_normal
 from modelodds.baselines.walk import shrunk_covariance
 from modelodds.model import Model
 from modelodds.nodes import effective_size, systematic
@@ -77,7 +78,7 @@ class Climber:
         point = self.target.at(v)
         if self.target.meter.spent > before:
             yield
-        return point.log_joint - _log_normal(v)
+        return point.log_joint - log_normal(v)
 
     def _start(self, chains: int, size: int) -> Generator[None, None, tuple[Array, Array]]:
         """Draws of the reference density: ``size``, or more until ``chains`` of them have a likelihood."""
@@ -120,7 +121,7 @@ class Climber:
                 there = v[i] + chol @ self.rng.standard_normal(v.shape[1])
                 threshold = np.log(self.rng.uniform())
                 new = yield from self._log_f(there)
-                gain = b * (new - log_f[i]) + _log_normal(there) - _log_normal(v[i])
+                gain = b * (new - log_f[i]) + log_normal(there) - log_normal(v[i])
                 if threshold < gain:
                     v[i], log_f[i], moves = there, new, moves + 1
             states.append(v)
@@ -141,10 +142,6 @@ class Climber:
             return np.empty((0, len(self.target.model.parameters)))
         last = self.ladders[-1]
         return self.target.theta(last.v[systematic(last.weight, KEPT_DRAWS)])[0]
-
-
-def _log_normal(v: Array) -> float:
-    return float(-0.5 * (v * v + np.log(2 * np.pi)).sum())
 
 
 def next_rise(log_f: Array, most: float) -> float:

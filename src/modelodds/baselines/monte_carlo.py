@@ -50,8 +50,7 @@ class Sample:
         before, drawn = self.target.meter.spent, list[tuple[Array, float]]()
         while self.target.meter.spent == before:
             point = self.target.at(next(self._places))
-            normal = -0.5 * float((point.v**2 + np.log(2 * np.pi)).sum())
-            drawn.append((point.v, point.log_joint - normal))
+            drawn.append((point.v, point.log_joint - log_normal(point.v)))
         for v, log_weight in drawn:
             self.points.append(v)
             self.log_weights.append(log_weight)
@@ -83,6 +82,11 @@ def _sobol(dim: int, rng: np.random.Generator) -> Iterator[Array]:
         yield from special.ndtri(np.clip(sequence.random(BLOCK), 1e-12, 1 - 1e-12))
 
 
+def log_normal(v: Array) -> float:
+    """Log of the reference density at ``v`` (d,)."""
+    return float(-0.5 * (v * v + np.log(2 * np.pi)).sum())
+
+
 def log_mean(log_weight: Array, dim: int) -> tuple[float, float]:
     """Log of the mean weight, and the variance of it.
 
@@ -93,16 +97,29 @@ def log_mean(log_weight: Array, dim: int) -> tuple[float, float]:
     dim : int
         Dimension of the space they are drawn in.
     """
-    n, top = len(log_weight), np.sort(log_weight[np.isfinite(log_weight)])[::-1]
-    if len(top) < FEWEST:
+    highest = log_weight.max()
+    if np.isfinite(log_weight).sum() < FEWEST:
         return np.nan, np.nan
-    weight = np.exp(log_weight - top[0])
-    variance = float(weight.var(ddof=1) / weight.mean() ** 2 / n)
+    weight = np.exp(log_weight - highest)
+    variance = float(weight.var(ddof=1) / weight.mean() ** 2 / len(weight))
     if variance > CARRIED:
-        most = min(TOP, len(top) - 1)
-        slope = max(1.0, float(top[:most].mean() - top[most]))
-        variance += (0.5 * dim * (slope - 1.0 - np.log(slope))) ** 2
-    return float(top[0] + np.log(weight.mean())), variance
+        variance += shortfall(log_weight, dim) ** 2
+    return float(highest + np.log(weight.mean())), variance
+
+
+def shortfall(log_weight: Array, dim: int) -> float:
+    """What the log of the mean weight would lack, if the weights rose to a Gaussian peak beyond the largest.
+
+    Parameters
+    ----------
+    log_weight : array, shape (n,)
+        Of independent draws, two of them finite.
+    dim : int
+        Dimension of the space they are drawn in.
+    """
+    largest = np.sort(log_weight[np.isfinite(log_weight)])[::-1][: TOP + 1]
+    slope = max(1.0, float(largest[:-1].mean() - largest[-1]))
+    return 0.5 * dim * (slope - 1.0 - np.log(slope))
 
 
 def run(
