@@ -97,9 +97,9 @@ def log_mean(log_weight: Array, dim: int) -> tuple[float, float]:
     dim : int
         Dimension of the space they are drawn in.
     """
-    highest = log_weight.max()
     if np.isfinite(log_weight).sum() < FEWEST:
         return np.nan, np.nan
+    highest = log_weight.max()
     weight = np.exp(log_weight - highest)
     variance = float(weight.var(ddof=1) / weight.mean() ** 2 / len(weight))
     if variance > CARRIED:
@@ -119,7 +119,7 @@ def shortfall(log_weight: Array, dim: int) -> float:
     """
     largest = np.sort(log_weight[np.isfinite(log_weight)])[::-1][: TOP + 1]
     slope = max(1.0, float(largest[:-1].mean() - largest[-1]))
-    return 0.5 * dim * (slope - 1.0 - np.log(slope))
+    return 0.5 * dim * (slope - 1.0 - float(np.log(slope)))
 
 
 def run(

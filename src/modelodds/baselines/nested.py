@@ -87,8 +87,8 @@ def _sample(target: Target, share: int, seed: int) -> tuple[float, float, Array]
     if not np.isfinite(log_evidence) or effective < 2 or np.max(values) <= ZERO:
         return np.nan, np.nan, none
     chosen = systematic(np.exp(log_weight - np.max(log_weight)), min(KEPT_DRAWS, len(points)))
-    # What the live points hold is known as well as their likelihoods are alike.
-    climbing = float(sampler.f_live) * float(np.std(np.sort(values)[-live:]))
+    # What the live points hold is known as well as their likelihoods are alike; explored, there are none.
+    climbing = 0.0 if sampler.explored else float(sampler.f_live) * float(np.std(np.sort(values)[-live:]))
     return log_evidence, 1.0 / effective + climbing**2, prior.to_theta(prior.from_unit(points[chosen, :d])[0])
 
 
