@@ -15,14 +15,9 @@ from modelodds.baselines import METHODS, annealed, monte_carlo
 from modelodds.errors import OptionError
 from modelodds.problems import load
 
-# Largest error of the log-odds at the budget: three of the standard deviations seen over ten seeds on the
-# hardest of the problems.
-WITHIN = {
-    "monte_carlo": (4000, 1.3),
-    "quasi_monte_carlo": (4000, 0.4),
-    "nested": (2000, 0.4),
-    "annealed": (4000, 1.3),
-}
+# The largest error of the log-odds: three times its root mean square over ten seeds, where that is largest.
+WITHIN = {"monte_carlo": 1.3, "quasi_monte_carlo": 0.6, "nested": 0.6, "annealed": 2.5}
+BUDGET = {"regression-2": 4000, "plane": 1000, "tails-2": 1000}
 PRIOR_DRAWS = ["monte_carlo", "quasi_monte_carlo"]
 
 
@@ -39,16 +34,16 @@ def bowl_log_evidence(width: float) -> float:
     return float(-np.log1p(width**-2))
 
 
-@pytest.mark.parametrize("name", ["regression-2", "plane", "tails-2"])
+@pytest.mark.parametrize("name", BUDGET)
 @pytest.mark.parametrize("method", WITHIN)
 def test_known_odds_are_found_within_what_is_claimed(method: str, name: str) -> None:
     problem = load(name, 0)
-    budget, within = WITHIN[method]
+    budget = 1000 if method == "nested" else BUDGET[name]
     result = METHODS[method](problem.models, budget, 1)
     error, sd = result.log_bayes_factor(*result.names)
     error -= problem.log_evidence[0] - problem.log_evidence[1]
     assert len(result.evaluations) == budget
-    assert abs(error) < min(4 * sd, within)
+    assert abs(error) < min(4 * sd, WITHIN[method])
 
 
 @pytest.mark.parametrize("method", WITHIN)
@@ -77,7 +72,7 @@ def test_no_global_generator_is_touched(method: str) -> None:
 @pytest.mark.parametrize("method", WITHIN)
 def test_a_likelihood_that_says_little_is_no_trouble(method: str) -> None:
     """The prior is the posterior, nearly: nested sampling is done exploring at once."""
-    result = METHODS[method]([bowl(3.0)], 600, 0)
+    result = METHODS[method]([bowl(3.0)], 500, 0)
     error = result.log_evidence["bowl"] - bowl_log_evidence(3.0)
     assert abs(error) < min(4 * result.log_evidence_sd["bowl"], 0.1)
 
@@ -110,7 +105,7 @@ def test_draws_outside_the_support_count_towards_the_mean() -> None:
     prior = Prior.from_density(log_density, sample, ["x", "y"])
     model = Model("triangle", lambda theta: float(np.log(theta.sum())), prior)  # E[x + y] = 2/3
     for method in WITHIN:
-        result = METHODS[method]([model], 600, 0)
+        result = METHODS[method]([model], 400, 0)
         error = result.log_evidence["triangle"] - np.log(2 / 3)
         assert abs(error) < min(4 * result.log_evidence_sd["triangle"], 0.3), method
 
@@ -119,7 +114,7 @@ def test_sobol_points_beat_random_ones() -> None:
     errors = {
         quasi: [
             monte_carlo.run([bowl(0.5)], 128, seed, quasi).log_evidence["bowl"] - bowl_log_evidence(0.5)
-            for seed in range(8)
+            for seed in range(6)
         ]
         for quasi in (False, True)
     }
