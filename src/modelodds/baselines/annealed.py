@@ -16,7 +16,6 @@ By hand, because no library serves here: ``particles`` (0.4) needs numpy below 2
 written in JAX, ``pocomc`` torch, and ``pymc`` models of its own.
 """
 
-import time
 from collections.abc import Generator, Iterable
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from modelodds.baselines.base import Estimate, History, Meter, OutOfBudget, Target
+from modelodds.baselines.base import Target, in_turn
 from modelodds.baselines.monte_carlo import log_normal
 from modelodds.baselines.walk import shrunk_covariance
 from modelodds.model import Model
@@ -170,25 +169,4 @@ def pooled(ladders: list[Ladder]) -> tuple[float, float]:
 
 def run(models: Iterable[Model], budget: int, rng: int | np.random.Generator = 0) -> Result:
     """Compare ``models`` by tempered sequential Monte Carlo, each with the same share of ``budget`` calls."""
-    start = time.perf_counter()
-    meter = Meter(models, budget)
-    generator = np.random.default_rng(rng)
-    climbers = [
-        Climber(target, child)
-        for target, child in zip(meter.targets(), generator.spawn(len(meter.models)), strict=True)
-    ]
-    history = History(meter)
-
-    def estimate() -> Estimate:
-        mean, variance = np.array([c.estimate() for c in climbers]).T
-        return Estimate(mean, np.diag(variance))
-
-    try:
-        while active := [c for c in climbers if not c.target.settled]:
-            min(active, key=lambda c: c.calls).step()
-            if history.due():
-                history.note(estimate())
-    except OutOfBudget:
-        pass
-    draws = {c.target.model.name: c.draws() for c in climbers}
-    return history.result(estimate(), draws, "annealed", rng, time.perf_counter() - start)
+    return in_turn(models, budget, rng, Climber, "annealed")

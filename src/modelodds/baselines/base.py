@@ -6,8 +6,9 @@ at its budget except to stop: what it says after n calls of a long run is what a
 said, bit for bit. So one run gives the whole curve of error against evaluations.
 """
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -203,3 +204,50 @@ class History:
             seed=int(rng) if isinstance(rng, int | np.integer) else None,
             overhead_seconds=overhead - sum(row["seconds"] for row in self.meter.rows),
         )
+
+
+class Sampler(Protocol):
+    """One model's evidence, call by call."""
+
+    target: Target
+    calls: int
+
+    def step(self) -> None:
+        """Make one call."""
+
+    def estimate(self) -> tuple[float, float]:
+        """Log-evidence and its variance; NaN before there is one."""
+        ...
+
+    def draws(self) -> Array:
+        """Posterior draws of theta, (m, p)."""
+        ...
+
+
+def in_turn(
+    models: Iterable[Model],
+    budget: int,
+    rng: int | np.random.Generator,
+    sampler: Callable[[Target, np.random.Generator], Sampler],
+    method: str,
+) -> Result:
+    """Each model by a ``sampler`` of its own, all getting the same share of ``budget`` calls."""
+    start = time.perf_counter()
+    meter = Meter(models, budget)
+    children = np.random.default_rng(rng).spawn(len(meter.models))
+    samplers = [sampler(target, child) for target, child in zip(meter.targets(), children, strict=True)]
+    history = History(meter)
+
+    def estimate() -> Estimate:
+        mean, variance = np.array([s.estimate() for s in samplers]).T
+        return Estimate(mean, np.diag(variance))
+
+    try:
+        while active := [s for s in samplers if not s.target.settled]:
+            min(active, key=lambda s: s.calls).step()
+            if history.due():
+                history.note(estimate())
+    except OutOfBudget:
+        pass
+    draws = {s.target.model.name: s.draws() for s in samplers}
+    return history.result(estimate(), draws, method, rng, time.perf_counter() - start)

@@ -14,14 +14,13 @@ whenever the walk has grown by half. Draws of earlier fits are kept: all of them
 mixture of the fits, each weighted by how many draws it gave.
 """
 
-import time
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from modelodds.baselines.base import Estimate, History, Meter, OutOfBudget, Point, Target
+from modelodds.baselines.base import Point, Target, in_turn
 from modelodds.baselines.walk import Walk, autocorrelation_time, shrunk_covariance
 from modelodds.model import Model
 from modelodds.result import Result
@@ -32,6 +31,7 @@ FIRST_FIT = 4  # chain points per dimension, and as many more, before the first 
 CAUTION = 4.0  # a fit to few points is widened: by this times (d + 1) over their number, plus one
 GROWTH = 1.5  # the walk's growth that makes a new fit worth its while
 SATURATED = 0.1  # relative mean-squared errors beyond this are not believed
+UNTOLD = 1.0  # squared nats: an estimate no better than this is not told
 FAR = 10.0  # nats between the two one-sided estimates that leave nothing to believe
 KEPT_DRAWS = 2000
 
@@ -108,7 +108,8 @@ class Bridge:
             return np.nan, np.nan
         _, posterior = self._halves()
         proposed = [point for _, point in self.proposed]
-        return bridge(self._log_ratios(posterior), self._log_ratios(proposed))
+        log_evidence, variance = bridge(self._log_ratios(posterior), self._log_ratios(proposed))
+        return (log_evidence, variance) if variance <= UNTOLD else (np.nan, np.nan)
 
     def _log_ratios(self, points: list[Point]) -> Array:
         """Logarithms of q / g at ``points``."""
@@ -184,25 +185,4 @@ def _squared_error(values: Array, independent: bool) -> float:
 
 def run(models: Iterable[Model], budget: int, rng: int | np.random.Generator = 0) -> Result:
     """Compare ``models`` by bridge sampling, each getting the same share of ``budget`` calls."""
-    start = time.perf_counter()
-    meter = Meter(models, budget)
-    generator = np.random.default_rng(rng)
-    bridges = [
-        Bridge(target, child)
-        for target, child in zip(meter.targets(), generator.spawn(len(meter.models)), strict=True)
-    ]
-    history = History(meter)
-
-    def estimate() -> Estimate:
-        mean, variance = np.array([b.estimate() for b in bridges]).T
-        return Estimate(mean, np.diag(variance))
-
-    try:
-        while active := [b for b in bridges if not b.target.settled]:
-            min(active, key=lambda b: b.calls).step()
-            if history.due():
-                history.note(estimate())
-    except OutOfBudget:
-        pass
-    draws = {b.target.model.name: b.draws() for b in bridges}
-    return history.result(estimate(), draws, "bridge", rng, time.perf_counter() - start)
+    return in_turn(models, budget, rng, Bridge, "bridge")

@@ -14,7 +14,6 @@ one, a Gaussian peak of d dimensions would add
 to the log-evidence (its mass sits where the slope is one). This shortfall joins the standard deviation.
 """
 
-import time
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import special
 from scipy.stats import qmc
 
-from modelodds.baselines.base import Estimate, History, Meter, OutOfBudget, Target
+from modelodds.baselines.base import Target, in_turn
 from modelodds.model import Model
 from modelodds.nodes import systematic
 from modelodds.result import Result
@@ -138,26 +137,5 @@ def run(
     quasi
         Whether the draws are scrambled Sobol points.
     """
-    start = time.perf_counter()
-    meter = Meter(models, budget)
-    generator = np.random.default_rng(rng)
-    samples = [
-        Sample(target, child, quasi)
-        for target, child in zip(meter.targets(), generator.spawn(len(meter.models)), strict=True)
-    ]
-    history = History(meter)
-
-    def estimate() -> Estimate:
-        mean, variance = np.array([s.estimate() for s in samples]).T
-        return Estimate(mean, np.diag(variance))
-
-    try:
-        while active := [s for s in samples if not s.target.settled]:
-            min(active, key=lambda s: s.calls).step()
-            if history.due():
-                history.note(estimate())
-    except OutOfBudget:
-        pass
-    draws = {s.target.model.name: s.draws() for s in samples}
     name = "quasi_monte_carlo" if quasi else "monte_carlo"
-    return history.result(estimate(), draws, name, rng, time.perf_counter() - start)
+    return in_turn(models, budget, rng, lambda target, child: Sample(target, child, quasi), name)
