@@ -12,7 +12,8 @@ from modelodds.errors import BudgetError
 from modelodds.problems.regression import regression
 
 BUDGET = 60
-BUDGET_FREE = [m for m in METHODS if m.startswith(("bridge", "reversible", "monte", "quasi", "annealed"))]
+OWN = [name for name, entry in METHODS.items() if not entry.peer]  # the peers: tests/test_peers.py
+BUDGET_FREE = [m for m in OWN if m.startswith(("bridge", "reversible", "monte", "quasi", "annealed"))]
 OURS = ["default", "paper", "round_robin", "round_robin_default"]
 
 
@@ -42,7 +43,7 @@ def compared(method: str, budget: int, seed: int = 0, troubled: bool = False) ->
         return METHODS[method](models, budget, seed), likelihoods
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OWN)
 def test_a_run_keeps_its_budget_and_its_record(method: str) -> None:
     result, likelihoods = compared(method, BUDGET)
     calls = [f.calls for f in likelihoods]
@@ -58,7 +59,7 @@ def test_a_run_keeps_its_budget_and_its_record(method: str) -> None:
     assert abs(mean - truth) < 4 * sd + 0.5
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if m not in OURS])  # those: tests/test_compare.py
+@pytest.mark.parametrize("method", [m for m in OWN if m not in OURS])  # those: tests/test_compare.py
 def test_the_same_seed_gives_the_same_run(method: str) -> None:
     budget = 30
     one, other = (compared(method, budget)[0] for _ in range(2))
@@ -66,7 +67,7 @@ def test_the_same_seed_gives_the_same_run(method: str) -> None:
     np.testing.assert_array_equal(one.evaluations["log_likelihood"], other.evaluations["log_likelihood"])
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if m not in OURS])
+@pytest.mark.parametrize("method", [m for m in OWN if m not in OURS])
 @pytest.mark.parametrize("budget", [1, 2, 7])
 def test_tiny_budgets_are_kept_and_ignorance_is_said(method: str, budget: int) -> None:
     result, likelihoods = compared(method, budget)
@@ -74,7 +75,7 @@ def test_tiny_budgets_are_kept_and_ignorance_is_said(method: str, budget: int) -
     assert result.log_bayes_factor("m0", "m1")[1] > 0.3
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OWN)
 def test_failures_and_zeros_are_gone_around(method: str) -> None:
     result, likelihoods = compared(method, 80, troubled=True)
     assert sum(f.calls for f in likelihoods) <= 80
@@ -95,7 +96,7 @@ def test_a_long_run_has_said_what_a_short_one_says(method: str) -> None:
             assert row[f"log_evidence_sd[{name}]"] == pytest.approx(short.log_evidence_sd[name], rel=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OWN)
 @pytest.mark.parametrize("budget", [0, -3, 2.5, True])
 def test_impossible_budgets(method: str, budget: float) -> None:
     with pytest.raises(BudgetError, match="whole number"):

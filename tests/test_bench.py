@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from modelodds.baselines import METHODS
 from modelodds.cli import app
-from modelodds.experiments.bench import Task, errors, read, run, run_all, table
+from modelodds.experiments.bench import Task, errors, run, run_all, table
+from modelodds.experiments.sweep import read
 from modelodds.problems import FAMILIES, load
 from modelodds.problems.nested import nested
 
@@ -69,7 +70,9 @@ def test_bench_prints_a_table(tmp_path: Path) -> None:
     assert [(line[0], line[2], line[3]) for line in lines] == [
         ("plane", "30", "2"), ("plane", "60", "2"), ("nested-2", "30", "2"), ("nested-2", "60", "2")
     ]  # fmt: skip
-    seeds = {(row["problem"], row["data"], row["seed"]) for row in read(tmp_path / "runs.csv")}
+    seeds = {
+        (row["problem"], row["data"], row["seed"]) for row in read(tmp_path / "runs.csv").to_dict("records")
+    }
     assert seeds == {("plane", 0, 0), ("plane", 0, 1), ("nested-2", 0, 0), ("nested-2", 1, 1)}
 
 

@@ -25,6 +25,7 @@ from scipy import special
 from modelodds.nodes import Nodes, systematic
 from modelodds.precision import Array, jit64
 from modelodds.surrogate.gp import GP, Spec, covariance, features, prior_covariance
+from modelodds.surrogate.squash import Squash
 
 INTEGRANDS = ("moment", "capped", "mean")
 CAP = 2.0  # nats above the best observation that a likelihood may plausibly reach
@@ -101,27 +102,32 @@ def belief(
     mean: NDArray[np.float64],
     variance: NDArray[np.float64],
     inflation: float = 1.0,
+    squash: Squash | None = None,
 ) -> Evidence:
     """Belief on the log-evidence, relative to the surrogate's zero.
 
     ``moment`` takes the log-normal with the evidence's two moments. The others are expanded around the
     surrogate's mean; for ``mean`` to second order, E log a = log sum w exp(m) + (sum w v - w^T C w) / 2, and
-    what the cap cut off is an uncertainty of its own. ``inflation`` multiplies the surrogate's variance.
+    what the cap cut off is an uncertainty of its own. ``inflation`` multiplies the surrogate's variance;
+    ``squash`` is how the surrogate's values are drawn together, if they are.
     """
-    log_weight = nodes.log_weight + log_integrand(kind, mean, variance)
+    squash = squash or Squash(np.inf)
+    log_likelihood = squash.log_likelihood(log_integrand(kind, mean, variance))
+    log_weight = nodes.log_weight + log_likelihood
     log_a = float(special.logsumexp(log_weight))
     index = systematic(np.exp(log_weight - log_weight.max()), SUMMED)
     weight = np.full(SUMMED, 1.0 / SUMMED)
     if kind == "moment":
         spread = float(_moment_variance(spec=spec, gp=gp, x=nodes.x[index], weight=weight))
         return Evidence(log_a - 0.5 * spread, inflation * spread)
+    stretch = 1.0 / squash.slope(-log_likelihood[index])  # by how much y varies faster than f
+    weight, variance = weight * stretch, variance[index] * stretch**2
     spread = gaussian_variance(spec, gp, nodes.x[index], weight)
     if kind == "capped":
         return Evidence(log_a, inflation * spread)
     # What the cap cut off, if it cut where the evidence is: one far corner of wild extrapolation is no doubt.
-    cut = min(float(special.logsumexp(nodes.log_weight + mean)) - log_a, MOST_CUT) * float(
-        (mean[index] > CAP).mean()
-    )
-    followed = special.ndtr((CAP - mean[index]) / np.sqrt(variance[index]))
-    second_order = 0.5 * max(0.0, float((followed**2 * variance[index]).mean()) - spread)
+    uncut = float(special.logsumexp(nodes.log_weight + squash.log_likelihood(mean)))
+    cut = min(uncut - log_a, MOST_CUT) * float((mean[index] > CAP).mean())
+    followed = special.ndtr((CAP - mean[index]) / np.sqrt(variance))
+    second_order = 0.5 * max(0.0, float((followed**2 * variance).mean()) - spread)
     return Evidence(log_a + second_order, inflation * spread + cut**2)

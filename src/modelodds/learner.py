@@ -1,6 +1,7 @@
 """All that is known of one model: its surrogate, its nodes, its evidence, and where to evaluate it next."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +14,13 @@ from modelodds.nodes import Nodes, effective_size, seeded, systematic
 from modelodds.propose import Proposal, propose
 from modelodds.support import Support
 from modelodds.surrogate.gp import GP
-from modelodds.surrogate.observations import followed_gap
 from modelodds.surrogate.surrogate import Surrogate
 
 Array = NDArray[np.float64]
 
 COMPONENTS = 6  # of the mixture that the nodes follow
-ENOUGH = 0.4  # effective share of the nodes above which they are left where they are
+ENOUGH = 0.4  # effective share of the nodes above which they are left where they are; ...
+LEAST, KEPT = 0.1, 0.8  # ... or, above the first of these, this share of what their last move reached
 ROUNDS = 4  # at most this many moves of the nodes per observation
 CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
@@ -28,6 +29,16 @@ TRIES = 3  # of a model without free parameters that fails
 
 
 UNKNOWN = Evidence(np.nan, np.inf)
+
+
+class Seen(NamedTuple):
+    """Nodes, and what the surrogate says of them."""
+
+    nodes: Nodes
+    mean: Array  # (S,) of the log-likelihood, relative to the best observation
+    variance: Array  # (S,)
+    log_mass: Array  # (S,) log of weight times integrand
+    effective: float
 
 
 class Learner:
@@ -44,7 +55,7 @@ class Learner:
         self.evidence = UNKNOWN
         if model.dim:
             self._nodes = Nodes.from_prior(model.prior, method.n_nodes, rng)
-        self._stale = True
+        self._stale, self._reached = True, 0.0
         self._proposal: Proposal | None = None
         self._all_in: float | None = None  # variance of the last proposal made with nothing out
 
@@ -112,38 +123,58 @@ class Learner:
         """The evidence from the surrogate's ``mean`` and ``variance`` at ``nodes`` and the support's."""
         inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
         kind, surrogate = self.method.estimate, self.surrogate
-        found = belief(kind, surrogate.spec, surrogate.gp, inside, mean, variance, surrogate.inflation)
+        found = belief(
+            kind,
+            surrogate.spec,
+            surrogate.gp,
+            inside,
+            mean,
+            variance,
+            surrogate.inflation,
+            surrogate.squash,
+        )
         spread = found.variance
         if self.support.bounded:
-            log_mass = inside.log_weight + mean
+            log_mass = inside.log_weight + surrogate.squash.log_likelihood(mean)
             spread += self.support.variance(nodes.x, np.exp(log_mass - log_mass.max()))
         return Evidence(self.surrogate.offset + found.mean, spread)
 
     # ------------------------------------------------------------------ nodes
 
     def _move_nodes(self) -> None:
-        """Let the nodes follow the mass until enough of them count."""
+        """Let the nodes follow the mass until enough of them count, or as many as when they last moved."""
         self._evaluate_nodes(self._nodes)
-        if self.method.nodes != "adaptive":
+        if self.method.nodes != "adaptive" or self.effective > self._content():
             return
         for attempt in range(ROUNDS):
+            before, weight = self._seen(), self._mass()
+            start = self._nodes.mixture
+            if start is None or attempt == 1:
+                start = seeded(self._nodes.x, weight, COMPONENTS, self.rng)
+            self._evaluate_nodes(self._nodes.with_mixture(start.refitted(self._nodes.x, weight)))
+            if self.effective < before.effective:
+                self._restore(before)
             if self.effective > ENOUGH * self.method.n_nodes:
                 break
-            before, effective = self._nodes, self.effective
-            weight = self._mass()
-            start = before.mixture
-            if start is None or attempt == 1:
-                start = seeded(before.x, weight, COMPONENTS, self.rng)
-            self._evaluate_nodes(before.with_mixture(start.refitted(before.x, weight)))
-            if self.effective < effective:
-                self._evaluate_nodes(before)
+        self._reached = self.effective
+
+    def _content(self) -> float:
+        """Effective nodes that are left where they are."""
+        enough, least = ENOUGH * self.method.n_nodes, LEAST * self.method.n_nodes
+        return min(enough, max(least, KEPT * self._reached))
 
     def _evaluate_nodes(self, nodes: Nodes) -> None:
-        self._nodes = nodes
-        self._mean, self._variance = self.surrogate.predict(nodes.x)
-        integrand = log_integrand(self.method.weights, self._mean, self._variance)
-        self._log_mass = nodes.log_weight + self.support.log_probability(nodes.x) + integrand
-        self.effective = effective_size(self._log_mass)
+        mean, variance = self.surrogate.predict(nodes.x)
+        integrand = log_integrand(self.method.weights, mean, variance)
+        log_mass = nodes.log_weight + self.support.log_probability(nodes.x)
+        log_mass = log_mass + self.surrogate.squash.log_likelihood(integrand)
+        self._restore(Seen(nodes, mean, variance, log_mass, effective_size(log_mass)))
+
+    def _seen(self) -> "Seen":
+        return Seen(self._nodes, self._mean, self._variance, self._log_mass, self.effective)
+
+    def _restore(self, seen: "Seen") -> None:
+        self._nodes, self._mean, self._variance, self._log_mass, self.effective = seen
 
     def _mass(self) -> Array:
         return np.asarray(np.exp(self._log_mass - self._log_mass.max()))
@@ -185,11 +216,11 @@ class Learner:
         index = systematic(self._mass(), SUMMED)
         box = np.isfinite(self.model.prior.bounds[0]).astype(float)
         noise = np.asarray(np.median(self.surrogate.observations.noise))
-        followed = followed_gap(self.model.dim) if self.method.shaped_noise else np.inf
+        followed = self.surrogate.squash.followed if self.method.shaped_noise else np.inf
         return View(
             self._search_gp(),
             self._nodes.x[index],
-            np.full(SUMMED, 1.0 / SUMMED),
+            1.0 / self.surrogate.squash.slope(-self._mean[index]) / SUMMED,
             noise,
             np.array(followed),
             box,
@@ -219,7 +250,8 @@ class Learner:
             mean, variance = self.surrogate.predict(nodes.x)
             found.append(self._evidence(nodes, mean, variance))
             xs.append(nodes.x)
-            log_weights.append(nodes.log_weight + mean + self.support.log_probability(nodes.x))
+            log_likelihood = self.surrogate.squash.log_likelihood(mean)
+            log_weights.append(nodes.log_weight + log_likelihood + self.support.log_probability(nodes.x))
         means = np.array([e.mean for e in found])
         spread = np.mean([e.variance for e in found]) + means.var(ddof=1) / REPLICATES
         log_weight = np.concatenate(log_weights)

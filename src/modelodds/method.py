@@ -13,6 +13,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "kernel": (*KERNELS, "auto"),
     "mean": MEANS,
     "fit": ("log", "original"),
+    "squash": ("auto", "none"),
     "acquisition": (*ACQUISITIONS, "auto"),
     "allocation": ("shared", "in_turn"),
     "nodes": ("adaptive", "prior"),
@@ -35,6 +36,9 @@ class Method:
         Its prior mean: ``constant``, ``quadratic`` (negative, axis-aligned) or ``full_quadratic``.
     fit : str
         Hyperparameters fitted to ``log`` likelihoods or in the ``original`` space (the paper).
+    squash : str
+        Whether log-likelihoods far below the best are drawn closer together (``surrogate/squash.py``):
+        ``auto``, where that explains the observations better, or ``none``.
     acquisition : str
         ``mutual_information`` (the paper), ``log_odds``, ``variance``, ``uncertainty``,
         ``uncertainty_capped``; for two models ``model_choice``, ``model_choice_gaussian`` (the paper's) and
@@ -62,6 +66,7 @@ class Method:
     kernel: str = "auto"
     mean: str = "full_quadratic"
     fit: str = "log"
+    squash: str = "auto"
     acquisition: str = "auto"
     allocation: str = "shared"
     nodes: str = "adaptive"
@@ -80,10 +85,12 @@ class Method:
                 raise OptionError(
                     f"{option}={getattr(self, option)!r} is not known; choose one of {', '.join(known)}."
                 )
-        if self.fit == "original" and (self.mean == "full_quadratic" or self.kernel == "auto"):
+        if self.fit == "original" and (
+            self.mean == "full_quadratic" or self.kernel == "auto" or self.squash == "auto"
+        ):
             raise OptionError(
-                "fit='original' needs a mean of 'constant' or 'quadratic' and a named kernel; "
-                f"got mean={self.mean!r}, kernel={self.kernel!r}."
+                "fit='original' needs a mean of 'constant' or 'quadratic', a named kernel and squash='none'; "
+                f"got mean={self.mean!r}, kernel={self.kernel!r}, squash={self.squash!r}."
             )
         if self.n_nodes < 64:
             raise OptionError(f"n_nodes={self.n_nodes} is too few to integrate with; use 64 or more.")
@@ -99,6 +106,7 @@ PRESETS: dict[str, Method] = {
         kernel="matern32",
         mean="constant",
         fit="original",
+        squash="none",
         acquisition="mutual_information",
         nodes="prior",
         weights="moment",

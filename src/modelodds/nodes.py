@@ -40,10 +40,10 @@ class Mixture:
     def _log_components(self, x: np.ndarray) -> np.ndarray:
         d, nu = x.shape[1], DEGREES_OF_FREEDOM
         inverse = np.linalg.inv(self.chol)
-        white = np.einsum("kij,nkj->nki", inverse, x[:, None, :] - self.mean[None])
+        square = [(((x - m) @ i.T) ** 2).sum(1) for m, i in zip(self.mean, inverse, strict=True)]
         norm = special.gammaln((nu + d) / 2) - special.gammaln(nu / 2) - 0.5 * d * np.log(nu * np.pi)
         log_det = np.log(np.abs(np.diagonal(self.chol, axis1=1, axis2=2))).sum(1)
-        body = -0.5 * (nu + d) * np.log1p((white**2).sum(2) / nu)
+        body = -0.5 * (nu + d) * np.log1p(np.stack(square, axis=1) / nu)
         with np.errstate(divide="ignore"):  # a component that was dealt no node
             return np.asarray(np.log(self.weight) + norm - log_det + body)
 
@@ -69,8 +69,9 @@ def _moments(x: np.ndarray, share: np.ndarray) -> Mixture:
     alive = total > 1e-3 * total.sum()
     share, total = share[:, alive], total[alive]
     mean = (share.T @ x) / total[:, None]
-    deviation = x[:, None, :] - mean[None]
-    cov = np.einsum("nk,nki,nkj->kij", share, deviation, deviation) / total[:, None, None]
+    cov = np.stack(
+        [(s[:, None] * (x - m)).T @ (x - m) / t for s, m, t in zip(share.T, mean, total, strict=True)]
+    )
     cov = 0.98 * cov + 0.02 * pooled[None] + 1e-10 * np.eye(d)
     return Mixture(total / total.sum(), mean, np.linalg.cholesky(cov))
 

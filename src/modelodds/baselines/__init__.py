@@ -22,6 +22,7 @@ class Entry(NamedTuple):
     module: str
     about: str
     options: tuple[tuple[str, object], ...] = ()
+    peer: str = ""  # the package that it is, where it is another library
 
     def __call__(self, models: Iterable[Model], budget: int, rng: int | np.random.Generator = 0) -> Result:
         """Compare ``models`` in ``budget`` evaluations."""
@@ -51,6 +52,14 @@ METHODS: dict[str, Entry] = {
     "quasi_monte_carlo": Entry("baselines.monte_carlo", "the same with a Sobol sequence", (("quasi", True),)),
     "nested": Entry("baselines.nested", "nested sampling"),
     "annealed": Entry("baselines.annealed", "tempered sequential Monte Carlo"),
+    "pyvbmc": Entry("baselines.peers.pyvbmc", "PyVBMC as its users run it, model by model", peer="pyvbmc"),
+    "bobe": Entry("baselines.peers.bobe", "BOBE as its users run it, model by model", peer="BOBE"),
+    "dynesty": Entry(
+        "baselines.peers.dynesty", "dynesty as its users run it, model by model", peer="dynesty"
+    ),
+    "nautilus": Entry(
+        "baselines.peers.nautilus", "nautilus as its users run it, model by model", peer="nautilus"
+    ),
 }
 
 __all__ = ["METHODS", "Entry", "Run"]

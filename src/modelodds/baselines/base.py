@@ -173,6 +173,8 @@ class History:
             row[f"log_evidence[{model.name}]"] = float(mean[i])
             row[f"log_evidence_sd[{model.name}]"] = float(sd[i])
             row[f"probability[{model.name}]"] = float(z[i])
+            for j in np.flatnonzero(cov[i, :i]):  # a jump between two models tells of both
+                row[f"log_evidence_cov[{self.meter.models[j].name}, {model.name}]"] = float(cov[i, j])
         self.rows.append(row)
 
     def result(

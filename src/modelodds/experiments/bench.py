@@ -5,12 +5,9 @@ probabilities (the largest of them). Where the truth itself is only known to som
 row, too.
 """
 
-import csv
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,11 +17,11 @@ from scipy import special
 
 from modelodds.baselines import METHODS
 from modelodds.errors import OptionError
+from modelodds.experiments.curves import Pair, log_joint
+from modelodds.experiments.sweep import sweep
 from modelodds.problems import load
 from modelodds.problems.base import Problem
 from modelodds.result import Result
-
-KEY = ("problem", "data", "method", "budget", "seed")
 
 
 class Task(NamedTuple):
@@ -57,59 +54,29 @@ def check_method(name: str) -> None:
 
 def errors(problem: Problem, result: Result) -> dict[str, float]:
     """How far ``result`` is from the truth, and how far it says it may be."""
-    prior = np.log([m.prior_probability for m in problem.models])
-    truth = np.array(problem.log_evidence) + prior
-    first, second = np.argsort(-truth, kind="stable")[:2]
-    found, sd = result.log_odds(result.names[first], result.names[second])
+    pair = Pair.of(problem)
+    found, sd = result.log_odds(pair.first, pair.second)
     z = np.array(list(result.probabilities.values()))
     return {
         "evaluations": len(result.evaluations),
         "log_odds": found,
         "log_odds_sd": sd,
-        "log_odds_true": float(truth[first] - truth[second]),
+        "log_odds_true": pair.log_odds,
         "truth_error": problem.error,
-        "error": found - float(truth[first] - truth[second]),
-        "z_error": float(np.abs(z - special.softmax(truth)).max()),
+        "error": found - pair.log_odds,
+        "z_error": float(np.abs(z - special.softmax(log_joint(problem))).max()),
         "overhead": result.overhead_seconds / max(1, len(result.evaluations)),
     }
 
 
 def run_all(tasks: Iterable[Task], out: Path | None = None, jobs: int = 1) -> Iterator[dict[str, object]]:
     """Rows as they come; those that ``out`` has already are given first, and new ones are appended to it."""
-    tasks, done = list(tasks), read(out)
-    known = {tuple(row[k] for k in KEY): row for row in done}
-    yield from (known[task] for task in tasks if task in known)
-    rest = [task for task in tasks if task not in known]
-    for row in _compute(rest, jobs):
-        if out is not None:
-            _append(out, row)
-        yield row
+    for rows in sweep(tasks, _rows, out, jobs):
+        yield from rows
 
 
-def _compute(tasks: list[Task], jobs: int) -> Iterator[dict[str, object]]:
-    if jobs <= 1 or len(tasks) <= 1:
-        yield from map(run, tasks)
-        return
-    with ProcessPoolExecutor(min(jobs, len(tasks)), get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(run, task) for task in tasks]):
-            yield future.result()
-
-
-def read(path: Path | None) -> list[dict[str, object]]:
-    """The rows of a file of earlier runs; none if there is no such file."""
-    if path is None or not path.exists():
-        return []
-    return [{str(k): v for k, v in row.items()} for row in pd.read_csv(path).to_dict("records")]
-
-
-def _append(path: Path, row: dict[str, object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, list(row), lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
+def _rows(task: Task) -> list[dict[str, object]]:
+    return [run(task)]
 
 
 def table(rows: Iterable[dict[str, object]]) -> pd.DataFrame:

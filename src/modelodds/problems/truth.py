@@ -113,6 +113,11 @@ def stored(problem: str, seed: int, models: tuple[Model, ...]) -> tuple[tuple[fl
     return tuple(float(r["log_evidence"]) for r in found), max(float(r["error"]) for r in found)
 
 
+def known_seeds(problem: str) -> list[int]:
+    """Seeds of the data whose ground truth is stored."""
+    return sorted({int(row["seed"]) for row in _rows(problem)})
+
+
 def store(problem: str, seed: int, truths: dict[str, Truth]) -> None:
     """Append the truths of one problem and seed."""
     path = _path(problem)

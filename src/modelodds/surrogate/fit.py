@@ -45,7 +45,7 @@ def hyper_prior(spec: Spec, d: int, log_space: bool, typical_gap: float = 10.0) 
     lower = [np.log(LENGTHSCALE_BOUNDS[0])] * d + [np.log(AMPLITUDE_BOUNDS[0])]
     upper = [np.log(LENGTHSCALE_BOUNDS[1])] * d + [np.log(AMPLITUDE_BOUNDS[1] if log_space else 5.0)]
     if spec.mean == "full_quadratic":
-        loc, scale, lower, upper = [*loc, np.log(typical_gap)], [*scale, 1.5], [*lower, -2.0], [*upper, 20.0]
+        loc, scale, lower, upper = [*loc, np.log(typical_gap)], [*scale, 1.5], [*lower, -6.0], [*upper, 20.0]
     else:  # the level, in nats below the best observation
         loc, scale, lower, upper = [*loc, -5.0], [*scale, 20.0], [*lower, -1e6], [*upper, 1e3]
     if spec.mean == "quadratic":
@@ -107,6 +107,7 @@ def fit(
     starts: int = 3,
     max_iterations: int = 100,
     kernels: tuple[int, ...] = (0,),
+    curvature: float | None = None,
 ) -> Fit:
     """Most probable hyperparameters, searched from ``starts`` fixed points and from ``warm``.
 
@@ -114,7 +115,7 @@ def fit(
     starts only the most promising are followed to the end.
     """
     d = data.x.shape[1]
-    prior = hyper_prior(spec, d, log_space, _typical_gap(data))
+    prior = hyper_prior(spec, d, log_space, curvature or _typical_gap(data))
     points = start_points(spec, prior, data, starts)
     if warm is not None:
         points = [warm, *points]

@@ -6,21 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelodds.surrogate.gp import Data
+from modelodds.surrogate.squash import Squash
 
 Array = NDArray[np.float64]
 
 BUCKETS = (48, 96, 160, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 """Sizes observations are padded to, so that a run compiles a handful of times."""
 
-SHAPE = 0.1  # extra noise per nat beyond the gap that is worth following
-
-
-def followed_gap(d: int) -> float:
-    """Nats below the best observation within which the surrogate should follow the likelihood closely.
-
-    A Gaussian's log-density falls by about d/2 on average and rarely by more than this in its bulk.
-    """
-    return 5.0 + 2.5 * d
+SHAPE = 0.1  # extra noise per nat, as the surrogate sees it, beyond the gap that is worth following
 
 
 @dataclass(frozen=True)
@@ -53,13 +46,17 @@ class Observations:
         """The largest log-likelihood; minus infinity while there is none."""
         return float(self.y.max(initial=-np.inf))
 
-    def data(self, shaped_noise: bool, best: float | None = None) -> Data:
-        """Values relative to the best (or the given one), noise shaped, padded."""
-        d = self.x.shape[1]
-        gap = (self.best if best is None else best) - self.y
-        noise = self.noise
+    def gap(self, best: float | None = None) -> Array:
+        """Nats below the best observation, or below the given value, (n,)."""
+        return (self.best if best is None else best) - self.y
+
+    def data(self, shaped_noise: bool, best: float | None = None, squash: Squash | None = None) -> Data:
+        """Values relative to the best (or the given one), noise shaped, squashed, padded."""
+        d, gap, noise = self.x.shape[1], self.gap(best), self.noise
+        squash = squash or Squash.none(d)
+        noise, gap = noise * squash.slope(gap) ** 2, squash(gap)
         if shaped_noise:
-            noise = noise + (SHAPE * np.maximum(0.0, gap - followed_gap(d))) ** 2
+            noise = noise + (SHAPE * np.maximum(0.0, gap - squash.followed)) ** 2
         n = len(self)
         pad = next((b for b in BUCKETS if b >= n), n) - n
         return Data(

@@ -12,6 +12,7 @@ from modelodds.surrogate.gp import GP, Data, Spec, condition, predict
 from modelodds.surrogate.kernels import KERNELS
 from modelodds.surrogate.means import n_basis
 from modelodds.surrogate.observations import Observations
+from modelodds.surrogate.squash import Squash
 
 Array = NDArray[np.float64]
 
@@ -19,6 +20,8 @@ AUTO = ("matern52", "squared_exponential")  # the kernels that "auto" chooses fr
 CONTENDERS = tuple(list(KERNELS).index(name) for name in AUTO)  # ... by position
 FULL_REFIT_GROWTH = 1.4  # several starts and all kernels whenever the observations have grown by this factor
 SURPRISE = 2.5  # standard deviations off that make the next refit due at once
+ROUGH = CONTENDERS[:1]  # the kernel of a squashed surrogate, whose scale has a kink, ...
+FLAT = 0.05  # ... and the typical coefficient of its mean, in nats: next to constant
 FEW = 64  # points of a prediction are padded to a multiple of this
 FORGET = 0.9  # weight of a prediction against the next one in the surrogate's record
 DOUBT = (4.0, 2.0)  # the record starts as if this many predictions had been off by this variance ratio
@@ -36,6 +39,7 @@ class Surrogate:
         self.offset = -np.inf  # what the surrogate's zero stands for
         self.gp: Any = None
         self.spec = Spec("any" if method.kernel == "auto" else method.kernel, method.mean)
+        self.squash = Squash.none(d)
         self._fit: Fit | None = None
         self._fitted_at = 0
         self._full_fit_at = 0
@@ -46,7 +50,9 @@ class Surrogate:
         """Take in one observation; the surrogate catches up in :meth:`update`."""
         if self.gp is not None:
             mean, variance = self.predict(x[None])
-            ratio = (y - self.offset - mean[0]) ** 2 / (variance[0] + noise + 1e-4)
+            gap = np.array(self.offset - y)
+            noise_seen = noise * float(self.squash.slope(gap)) ** 2
+            ratio = float((-self.squash(gap) - mean[0]) ** 2 / (variance[0] + noise_seen + 1e-4))
             self._record.append(min(ratio, 100.0))
             self._surprised |= ratio > SURPRISE**2
         self.observations = self.observations.add(x, y, noise)
@@ -73,34 +79,56 @@ class Surrogate:
         A quadratic through barely more points than it has coefficients fits them all and proves nothing.
         Observations count by how closely they are to be followed.
         """
-        data = self.observations.data(self.method.shaped_noise)
+        data = self._data()
         n = float((data.mask / (1.0 + data.noise)).sum())
         p = n_basis(self.spec.mean, data.x.shape[1])
         return (max(n, p + 1.0) / max(n - p, 1.0)) ** 2
 
     def update(self) -> None:
         """Refit the hyperparameters if it pays, and condition on all observations."""
-        n, data = len(self.observations), self.observations.data(self.method.shaped_noise)
+        n = len(self.observations)
         if self._fit is None or n >= FULL_REFIT_GROWTH * self._full_fit_at:
-            self._refit(data, full=True)
+            self._refit(full=True)
         elif self._surprised or n >= self._fitted_at + max(1, n // 10):
-            self._refit(data, full=False)
+            self._refit(full=False)
         assert self._fit is not None
+        data = self._data()
         self.offset = self.observations.best
         self.gp = _condition(spec=self.spec, hyper=self._fit.hyper(data.x.shape[1]), data=data)
         self._surprised = False
 
-    def _refit(self, data: Data, full: bool) -> None:
+    def _data(self) -> Data:
+        return self.observations.data(self.method.shaped_noise, squash=self.squash)
+
+    def _refit(self, full: bool) -> None:
+        """Search the hyperparameters; in ``full``, from several starts, over all kernels and both scales."""
         log_space, last = self.method.fit == "log", self._fit
         kernels: tuple[int, ...] = (0,) if last is None else (last.kernel,)
         if full and self.spec.kernel == "any":
             kernels = CONTENDERS
         starts, iterations = (3, 100) if full else (0, 30)
-        warm = None if last is None else last.vector
-        self._fit = fit(self.spec, data, log_space, warm, starts, iterations, kernels)
+        gap, found = self.observations.gap(), []
+        for squash in self._scales(gap) if full else [self.squash]:
+            warm = None if last is None or (full and squash != self.squash) else last.vector
+            data = self.observations.data(self.method.shaped_noise, squash=squash)
+            if squash.straight:
+                fitted = fit(self.spec, data, log_space, warm, starts, iterations, kernels)
+            else:
+                rough = kernels if self.spec.kernel != "any" else ROUGH
+                fitted = fit(self.spec, data, log_space, warm, starts, iterations, rough, FLAT)
+            found.append((fitted.loss - float(np.log(squash.slope(gap)).sum()), squash, fitted))
+        _, self.squash, self._fit = min(found, key=lambda f: f[0])
         self._fitted_at = len(self.observations)
         if full:
             self._full_fit_at = len(self.observations)
+
+    def _scales(self, gap: Array) -> list[Squash]:
+        """The scales to choose from: straight, and squashed where anything is so far below."""
+        d = self.observations.x.shape[1]
+        scales = [Squash.none(d)]
+        if self.method.squash == "auto" and (gap > Squash.some(d).followed).any():
+            scales.append(Squash.some(d))
+        return scales
 
     def with_pending(self, x: Array) -> GP:
         """The same GP as if points ``x`` (m, d) had been observed at its own mean there.
@@ -108,13 +136,12 @@ class Surrogate:
         The mean stays as it is and the covariance shrinks, which is all that is known before the values
         arrive.
         """
-        mean = self.predict(x)[0]
-        extended = self.observations.add(x, self.offset + mean)
-        data = extended.data(self.method.shaped_noise, self.offset)
+        extended = self.observations.add(x, self.offset + self.squash.log_likelihood(self.predict(x)[0]))
+        data = extended.data(self.method.shaped_noise, self.offset, self.squash)
         return cast(GP, _condition(spec=self.spec, hyper=self.gp.hyper, data=data))
 
     def predict(self, x: Array) -> tuple[Array, Array]:
-        """Mean, relative to ``offset``, and variance at ``x`` (m, d)."""
+        """Mean and variance at ``x`` (m, d) of the squashed log-likelihood, relative to ``offset``."""
         m = len(x)
         if m % FEW:  # padded, so that few points, however many, are one shape to compile
             x = np.vstack([x, np.zeros((-m % FEW, x.shape[1]))])

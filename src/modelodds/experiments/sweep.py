@@ -1,0 +1,142 @@
+"""Many independent tasks, each giving rows of a table: in parallel, kept as they come, resumed after a kill.
+
+A task is a named tuple; its fields are the first columns of its rows and tell it from all others. Every
+task's rows go to the file in one piece: into a CSV file line by line (for tasks of one row), into a
+``.csv.gz`` as one gzip member, so that a kill in the middle of a write costs that task and nothing else.
+"""
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager, nullcontext
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+Row = dict[str, Any]
+T = TypeVar("T", bound=tuple[Any, ...])
+
+FOR_WORKERS = {
+    "JAX_COMPILATION_CACHE_DIR": str(Path.home() / ".cache" / "modelodds" / "jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+
+
+def sweep(
+    tasks: Iterable[T],
+    work: Callable[[T], Sequence[Row]],
+    out: Path | None = None,
+    jobs: int = 1,
+    executor: Executor | None = None,
+) -> Iterator[Sequence[Row]]:
+    """Rows of every task: those that ``out`` has already first, then the others' as they are done.
+
+    ``jobs`` processes do the work, or an ``executor`` of one's own.
+    """
+    tasks = list(tasks)
+    if not tasks:
+        return
+    key = list(tasks[0]._fields)  # type: ignore[attr-defined]
+    known = {_plain(name): group for name, group in _groups(read(out), key)}
+    rest = []
+    for task in tasks:
+        if _plain(task) in known:
+            yield [{str(k): v for k, v in row.items()} for row in known[_plain(task)].to_dict("records")]
+        else:
+            rest.append(task)
+    for rows in _done(rest, work, jobs, executor):
+        if out is not None:
+            _append(out, rows)
+        yield rows
+
+
+def _done(
+    tasks: list[T], work: Callable[[T], Sequence[Row]], jobs: int, executor: Executor | None
+) -> Iterator[Sequence[Row]]:
+    if executor is None and (jobs <= 1 or len(tasks) <= 1):
+        yield from map(work, tasks)
+        return
+    with _environment(FOR_WORKERS if executor is None else {}):
+        pool = executor or ProcessPoolExecutor(min(jobs, len(tasks)), get_context("spawn"))
+        with nullcontext() if executor is not None else pool:
+            for future in as_completed([pool.submit(work, task) for task in tasks]):
+                yield future.result()
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Variables that processes started meanwhile inherit, unless the user has set them."""
+    added = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
+
+
+def read(path: Path | None) -> pd.DataFrame:
+    """All rows of a file of earlier runs, however it ended; empty if there is no such file."""
+    if path is None or not path.exists():
+        return pd.DataFrame()
+    text, intact = _text(path)
+    if not intact:  # the last write was cut short: the file goes on from where it was whole
+        _rewrite(path, text)
+    return pd.read_csv(io.StringIO(text)) if text else pd.DataFrame()
+
+
+def _text(path: Path) -> tuple[str, bool]:
+    """The complete part of a file, and whether that is all of it."""
+    raw = path.read_bytes()
+    if path.suffix != ".gz":
+        whole = raw[: raw.rfind(b"\n") + 1]
+        return whole.decode(), len(whole) == len(raw)
+    parts, rest = [], raw
+    while rest:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            part = member.decompress(rest)
+        except zlib.error:
+            break
+        if not member.eof:
+            break
+        parts.append(part.decode())
+        rest = member.unused_data
+    return "".join(parts), not rest
+
+
+def _rewrite(path: Path, text: str) -> None:
+    scratch = path.with_name(path.name + ".new")
+    scratch.write_bytes(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
+    scratch.replace(path)
+
+
+def _append(path: Path, rows: Sequence[Row]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists() or path.stat().st_size == 0
+    text = pd.DataFrame(rows).to_csv(index=False, header=new, lineterminator="\n")
+    with path.open("ab") as file:
+        file.write(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
+
+
+def tidy(path: Path, key: Sequence[str]) -> None:
+    """Sort a finished file by ``key`` and write it in one piece."""
+    frame = read(path).sort_values(list(key), kind="stable")
+    _rewrite(path, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def _groups(frame: pd.DataFrame, key: list[str]) -> Iterable[tuple[Any, pd.DataFrame]]:
+    return frame.groupby(key, sort=False) if len(frame) else []
+
+
+def _plain(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same whether it comes from a task or from a file."""
+    return tuple(v.item() if hasattr(v, "item") else v for v in values)
