@@ -15,7 +15,7 @@ import numpy as np
 
 from modelodds.acquisition.base import Acquisition, Aux, Rivals, View, observation_noise
 from modelodds.precision import Array
-from modelodds.surrogate.gp import Spec, features, moments, prior_covariance
+from modelodds.surrogate.gp import Spec, features, moments, nugget, prior_covariance
 
 
 def project(spec: Spec, view: View) -> Aux:
@@ -35,7 +35,9 @@ def squared_correlation(spec: Spec, view: View, aux: Aux, x: Array) -> Array:
         prior_covariance(spec, view.gp.hyper, x, view.x) @ view.weight - on_data @ v + on_basis @ s
     )
     mean, own = moments(spec, view.gp, x, v, s)
-    return with_evidence**2 / ((own + observation_noise(view, mean)) * aux.variance)
+    # The nugget is for the arithmetic's sake: what it leaves open at an observed point is not worth asking.
+    open_to = jnp.maximum(own - nugget(view.gp.hyper), 0.0) / own
+    return open_to * with_evidence**2 / ((own + observation_noise(view, mean)) * aux.variance)
 
 
 def rivalry(variance: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from modelodds.surrogate.kernels import correlation, squared_distance
 from modelodds.surrogate.means import basis, mean_function
 
 NUGGET = 1e-6  # variance added to every observation, in nats^2 ...
-RELATIVE_NUGGET = 1e-8  # ... and as a share of the kernel's variance: what float64 needs
+RELATIVE_NUGGET = 1e-10  # ... and as a share of the kernel's variance: what float64 needs
 
 
 class Spec(NamedTuple):
@@ -64,11 +64,16 @@ def prior_covariance(spec: Spec, hyper: Hyper, a: Array, b: Array) -> Array:
     return jnp.exp(2.0 * hyper.log_amplitude) * correlation(spec.kernel, hyper.kernel, r2)
 
 
+def nugget(hyper: Hyper) -> Array:
+    """Variance that every observation is given beyond its own."""
+    return NUGGET + RELATIVE_NUGGET * jnp.exp(2.0 * hyper.log_amplitude)
+
+
 def condition(spec: Spec, hyper: Hyper, data: Data) -> GP:
     """Posterior of the GP given ``data``."""
-    mask, variance = data.mask, jnp.exp(2.0 * hyper.log_amplitude)
+    mask = data.mask
     kernel = prior_covariance(spec, hyper, data.x, data.x) * mask[:, None] * mask[None, :]
-    diagonal = jnp.where(mask > 0, data.noise + NUGGET + RELATIVE_NUGGET * variance, 1.0)
+    diagonal = jnp.where(mask > 0, data.noise + nugget(hyper), 1.0)
     chol = jnp.linalg.cholesky(kernel + jnp.diag(diagonal))
     residual = (data.y - mean_function(spec.mean, hyper.mean, data.x)) * mask
     white = solve_triangular(chol, residual, lower=True)

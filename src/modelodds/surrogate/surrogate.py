@@ -17,11 +17,12 @@ from modelodds.surrogate.squash import Squash
 Array = NDArray[np.float64]
 
 AUTO = ("matern52", "squared_exponential")  # the kernels that "auto" chooses from ...
-CONTENDERS = tuple(list(KERNELS).index(name) for name in AUTO)  # ... by position
+CONTENDERS: tuple[int, ...] = tuple(list(KERNELS).index(name) for name in AUTO)  # ... by position
 FULL_REFIT_GROWTH = 1.4  # several starts and all kernels whenever the observations have grown by this factor
 SURPRISE = 2.5  # standard deviations off that make the next refit due at once
 ROUGH = CONTENDERS[:1]  # the kernel of a squashed surrogate, whose scale has a kink, ...
 FLAT = 0.05  # ... and the typical coefficient of its mean, in nats: next to constant
+STARTS = 4  # of a full refit
 FEW = 64  # points of a prediction are padded to a multiple of this
 FORGET = 0.9  # weight of a prediction against the next one in the surrogate's record
 DOUBT = (4.0, 2.0)  # the record starts as if this many predictions had been off by this variance ratio
@@ -40,7 +41,7 @@ class Surrogate:
         self.gp: Any = None
         self.spec = Spec("any" if method.kernel == "auto" else method.kernel, method.mean)
         self.squash = Squash.none(d)
-        self._fit: Fit | None = None
+        self._fits: dict[Squash, Fit] = {}  # the last of each scale
         self._fitted_at = 0
         self._full_fit_at = 0
         self._surprised = False
@@ -87,14 +88,13 @@ class Surrogate:
     def update(self) -> None:
         """Refit the hyperparameters if it pays, and condition on all observations."""
         n = len(self.observations)
-        if self._fit is None or n >= FULL_REFIT_GROWTH * self._full_fit_at:
+        if not self._fits or n >= FULL_REFIT_GROWTH * self._full_fit_at:
             self._refit(full=True)
         elif self._surprised or n >= self._fitted_at + max(1, n // 10):
             self._refit(full=False)
-        assert self._fit is not None
         data = self._data()
         self.offset = self.observations.best
-        self.gp = _condition(spec=self.spec, hyper=self._fit.hyper(data.x.shape[1]), data=data)
+        self.gp = _condition(spec=self.spec, hyper=self._fits[self.squash].hyper(data.x.shape[1]), data=data)
         self._surprised = False
 
     def _data(self) -> Data:
@@ -102,29 +102,39 @@ class Surrogate:
 
     def _refit(self, full: bool) -> None:
         """Search the hyperparameters; in ``full``, from several starts, over all kernels and both scales."""
-        log_space, last = self.method.fit == "log", self._fit
-        kernels: tuple[int, ...] = (0,) if last is None else (last.kernel,)
-        if full and self.spec.kernel == "any":
-            kernels = CONTENDERS
-        starts, iterations = (3, 100) if full else (0, 30)
-        gap, found = self.observations.gap(), []
-        for squash in self._scales(gap) if full else [self.squash]:
-            warm = None if last is None or (full and squash != self.squash) else last.vector
-            data = self.observations.data(self.method.shaped_noise, squash=squash)
-            if squash.straight:
-                fitted = fit(self.spec, data, log_space, warm, starts, iterations, kernels)
-            else:
-                rough = kernels if self.spec.kernel != "any" else ROUGH
-                fitted = fit(self.spec, data, log_space, warm, starts, iterations, rough, FLAT)
-            found.append((fitted.loss - float(np.log(squash.slope(gap)).sum()), squash, fitted))
-        _, self.squash, self._fit = min(found, key=lambda f: f[0])
         self._fitted_at = len(self.observations)
-        if full:
-            self._full_fit_at = len(self.observations)
+        if not full:
+            self._fits[self.squash] = self._fitted(self.squash, 0, 30)
+            return
+        self._full_fit_at = len(self.observations)
+        gap, losses = self.observations.gap(), {}
+        for squash in self._scales():
+            self._fits[squash] = self._fitted(squash, STARTS, 100)
+            losses[squash] = self._fits[squash].loss - float(np.log(squash.slope(gap)).sum())
+        self.squash = min(losses, key=lambda squash: losses[squash])
 
-    def _scales(self, gap: Array) -> list[Squash]:
+    def _fitted(self, squash: Squash, starts: int, iterations: int) -> Fit:
+        """The search on one scale: from ``starts``, and from where it last ended."""
+        last = self._fits.get(squash)
+        kernels: tuple[int, ...] = (0,)
+        if last is not None and not starts:
+            kernels = (last.kernel,)
+        elif self.spec.kernel == "any":
+            kernels = CONTENDERS if squash.straight else ROUGH
+        return fit(
+            self.spec,
+            self.observations.data(self.method.shaped_noise, squash=squash),
+            self.method.fit == "log",
+            None if last is None else last.vector,
+            starts,
+            iterations,
+            kernels,
+            None if squash.straight else FLAT,
+        )
+
+    def _scales(self) -> list[Squash]:
         """The scales to choose from: straight, and squashed where anything is so far below."""
-        d = self.observations.x.shape[1]
+        d, gap = self.observations.x.shape[1], self.observations.gap()
         scales = [Squash.none(d)]
         if self.method.squash == "auto" and (gap > Squash.some(d).followed).any():
             scales.append(Squash.some(d))
