@@ -114,6 +114,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0:5", help="FIRST:AFTER_LAST")
     parser.add_argument("--particles", type=int, default=4096)
     parser.add_argument("--repeats", type=int, default=6)
+    parser.add_argument("--largest", action="store_true", help="only the model of most parameters")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
@@ -132,8 +133,9 @@ def main() -> None:
                 continue
             tasks += [
                 (problem, seed, i, arguments.particles, arguments.repeats)
-                for i, model in reversed(list(enumerate(models)))
+                for i, model in enumerate(models)
                 if (problem, seed, model.name) not in known
+                and (not arguments.largest or model.dim == max(m.dim for m in models))
             ]
     for row in run_all(tasks, arguments.jobs):
         new = not arguments.out.exists()

@@ -25,6 +25,9 @@ ROUNDS = 4  # at most this many moves of the nodes per observation
 CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
 REPLICATES = 4  # independent sets of nodes behind a reported evidence
+CLIMB_GROWTH = 1.5  # uphill is looked again when observations have grown by this factor
+WORTH = 1.0  # nats of gain that make the next step uphill worth its while
+STEPS = 512  # points around the best observation that a step uphill is chosen from
 TRIES = 3  # of a model without free parameters that fails
 
 
@@ -58,6 +61,8 @@ class Learner:
         self._stale, self._reached = True, 0.0
         self._proposal: Proposal | None = None
         self._all_in: float | None = None  # variance of the last proposal made with nothing out
+        self._steps: dict[int, float] = {}  # steps uphill that are out, and the best value before each
+        self._look_at = 0.0  # observations at which uphill is looked next
 
     # ------------------------------------------------------------------ what comes in
 
@@ -69,6 +74,9 @@ class Learner:
     def tell(self, query: int, y: float, noise: float) -> None:
         """Take in the log-likelihood of a point that was out, and its variance."""
         x, positive = self.out.pop(query), y > -np.inf
+        if query in self._steps:
+            gain = y - self._steps.pop(query)
+            self._look_at = 0.0 if gain > WORTH + 2.0 * np.sqrt(noise) else self._next_look()
         self.support.tell(x, positive)
         if positive:
             self.surrogate.tell(x, y, noise)
@@ -80,6 +88,7 @@ class Learner:
         """Note that a point gave nothing; the search goes around it."""
         self.barren.append(self.out.pop(query))
         self._proposal = None
+        self._steps.pop(query, None)
 
     @property
     def known(self) -> bool:
@@ -234,6 +243,33 @@ class Learner:
         by_mass = self._nodes.x[systematic(self._mass(), CANDIDATES[0])]
         by_prior = self._nodes.inside[self.rng.integers(len(self._nodes.inside), size=CANDIDATES[1])]
         return np.concatenate([by_mass, by_prior])
+
+    # ------------------------------------------------------------------ uphill
+
+    def uphill(self, query: int) -> Array | None:
+        """A step uphill from the best observation, if one is due; it will be asked for as ``query``.
+
+        Acquisitions weigh what the surrogate can imagine, and that is little above the best value seen. So a
+        model is climbed until a step gains less than a nat, and tried again as its observations grow: none
+        is given up for a slope's foot.
+        """
+        seen = self.surrogate.observations
+        if self.surrogate.gp is None or self._steps or len(seen) < self._look_at or self.model.dim == 0:
+            return None
+        best = seen.x[int(np.argmax(seen.y))]
+        reach = np.minimum(np.exp(np.asarray(self.surrogate.gp.hyper.log_lengthscale)), 1.0)
+        size = np.exp(self.rng.uniform(np.log(0.03), 0.0, size=(STEPS, 1)))
+        around = best + size * reach * self.rng.standard_normal((STEPS, self.model.dim))
+        around = np.clip(around, *np.clip(self.model.prior.bounds, -REACH, REACH))
+        around = around[np.isfinite(self.model.prior.log_density(around))]
+        if len(around) == 0:
+            return None
+        mean, variance = self.surrogate.predict(around)
+        self._steps[query] = seen.best
+        return np.asarray(around[int(np.argmax(mean + 0.5 * np.sqrt(variance)))])
+
+    def _next_look(self) -> float:
+        return CLIMB_GROWTH * (len(self.surrogate.observations) + 1)
 
     # ------------------------------------------------------------------ report
 

@@ -165,6 +165,10 @@ class Session:
         if not active:
             return None
         self._update()
+        for i in active:
+            step = self._learners[i].uphill(self._next_id)
+            if step is not None:
+                return i, step
         rule = self._rule()
         if self.method.allocation == "in_turn":
             i = min(active, key=lambda i: self._asked[i])

@@ -31,7 +31,7 @@ FIRST_FIT = 4  # chain points per dimension, and as many more, before the first 
 CAUTION = 4.0  # a fit to few points is widened: by this times (d + 1) over their number, plus one
 GROWTH = 1.5  # the walk's growth that makes a new fit worth its while
 SATURATED = 0.1  # relative mean-squared errors beyond this are not believed
-UNTOLD = 1.0  # squared nats: an estimate no better than this is not told
+UNTOLD = 4.0  # squared nats: an estimate no better than this is not told
 FAR = 10.0  # nats between the two one-sided estimates that leave nothing to believe
 KEPT_DRAWS = 2000
 
