@@ -26,7 +26,8 @@ from modelodds.surrogate.fit import _value_and_grad, hyper_prior
 from modelodds.surrogate.gp import NUGGET, RELATIVE_NUGGET, Spec
 from modelodds.surrogate.kernels import KERNELS
 from modelodds.surrogate.means import MEANS
-from modelodds.surrogate.observations import BUCKETS, SHAPE, Observations, followed_gap
+from modelodds.surrogate.observations import BUCKETS, SHAPE, Observations
+from modelodds.surrogate.squash import Squash
 from modelodds.surrogate.surrogate import Surrogate
 
 Array = NDArray[np.float64]
@@ -210,8 +211,10 @@ def test_pending_points_of_low_likelihood_get_the_noise_they_would_get_when_told
 ) -> None:
     far = np.array([[6.0, -6.0]])
     mean, _ = surrogate.predict(far)
-    noise = (SHAPE * (-mean[0] - followed_gap(2))) ** 2
-    assert mean[0] < -followed_gap(2)  # the fitted level is that low, or there would be nothing to test
+    noise = (SHAPE * (-mean[0] - Squash.none(2).followed)) ** 2
+    assert (
+        mean[0] < -Squash.none(2).followed
+    )  # the fitted level is that low, or there would be nothing to test
     found = surrogate.with_pending(far).data
     # -1e5 and back leaves 1e-11 on a gap of 0.4 nats.
     assert np.asarray(found.noise)[14] == pytest.approx(noise, rel=1e-8)
@@ -241,7 +244,7 @@ def test_likelihoods_of_zero_never_reach_the_surrogate() -> None:
 
 
 def test_shaped_noise_starts_beyond_the_gap_and_grows_with_it() -> None:
-    edge = followed_gap(2)
+    edge = Squash.none(2).followed
     gap = np.array([0.0, edge - 1e-9, edge + 10.0, edge + 30.0])
     observations = Observations(np.zeros((4, 2)), -5.0 - gap, np.array([0.0, 0.0, 0.2, 0.0]))
     shaped = np.asarray(observations.data(shaped_noise=True).noise)[:4]

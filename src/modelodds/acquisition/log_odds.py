@@ -15,7 +15,7 @@ import numpy as np
 
 from modelodds.acquisition.base import Acquisition, Aux, Rivals, View, observation_noise
 from modelodds.precision import Array
-from modelodds.surrogate.gp import Spec, features, moments, nugget, prior_covariance
+from modelodds.surrogate.gp import Spec, features, moments, prior_covariance, relative_nugget
 
 
 def project(spec: Spec, view: View) -> Aux:
@@ -36,7 +36,7 @@ def squared_correlation(spec: Spec, view: View, aux: Aux, x: Array) -> Array:
     )
     mean, own = moments(spec, view.gp, x, v, s)
     # The nugget is for the arithmetic's sake: what it leaves open at an observed point is not worth asking.
-    open_to = jnp.maximum(own - nugget(view.gp.hyper), 0.0) / own
+    open_to = jnp.maximum(own - relative_nugget(view.gp.hyper), 0.0) / own
     return open_to * with_evidence**2 / ((own + observation_noise(view, mean)) * aux.variance)
 
 

@@ -136,15 +136,18 @@ def _typical_gap(data: Data) -> float:
 def start_points(spec: Spec, prior: HyperPrior, data: Data, starts: int) -> list[np.ndarray]:
     """The prior's centre with length-scales around it; the quadratic mean starts at the best observation.
 
-    The second has the amplitude of the observations' spread: a smooth likelihood of a large range.
+    Where the observations spread by more than the prior expects, one more start has their amplitude.
     """
     d = data.x.shape[1]
     points = []
-    for i, factor in enumerate(np.log([1.0, 1.0, 0.3, 3.0, 0.1, 10.0])[:starts]):
+    spread = float(np.log(np.std(np.asarray(data.y)[np.asarray(data.mask) > 0]) + 1e-9))
+    amplitudes = [prior.loc[d]] * starts
+    if starts and prior.loc[d] + 1.0 < spread < prior.upper[d]:
+        amplitudes.append(spread)
+    for factor, amplitude in zip([*(1.0, 0.3, 3.0, 0.1, 10.0)[:starts], 1.0], amplitudes, strict=False):
         point = prior.loc.copy()
-        point[:d] += factor
-        if i == 1:
-            point[d] = max(point[d], np.log(np.std(np.asarray(data.y)[np.asarray(data.mask) > 0]) + 1e-9))
+        point[:d] += np.log(factor)
+        point[d] = amplitude
         if spec.mean == "quadratic":
             point[d + 2 : 2 * d + 2] = np.asarray(data.x)[np.argmax(np.where(data.mask > 0, data.y, -np.inf))]
         points.append(point)

@@ -64,16 +64,16 @@ def prior_covariance(spec: Spec, hyper: Hyper, a: Array, b: Array) -> Array:
     return jnp.exp(2.0 * hyper.log_amplitude) * correlation(spec.kernel, hyper.kernel, r2)
 
 
-def nugget(hyper: Hyper) -> Array:
-    """Variance that every observation is given beyond its own."""
-    return NUGGET + RELATIVE_NUGGET * jnp.exp(2.0 * hyper.log_amplitude)
+def relative_nugget(hyper: Hyper) -> Array:
+    """Variance that every observation is given for the arithmetic's sake."""
+    return RELATIVE_NUGGET * jnp.exp(2.0 * hyper.log_amplitude)
 
 
 def condition(spec: Spec, hyper: Hyper, data: Data) -> GP:
     """Posterior of the GP given ``data``."""
     mask = data.mask
     kernel = prior_covariance(spec, hyper, data.x, data.x) * mask[:, None] * mask[None, :]
-    diagonal = jnp.where(mask > 0, data.noise + nugget(hyper), 1.0)
+    diagonal = jnp.where(mask > 0, data.noise + NUGGET + relative_nugget(hyper), 1.0)
     chol = jnp.linalg.cholesky(kernel + jnp.diag(diagonal))
     residual = (data.y - mean_function(spec.mean, hyper.mean, data.x)) * mask
     white = solve_triangular(chol, residual, lower=True)

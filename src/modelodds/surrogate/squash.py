@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-STRAIGHT = 1e15  # the c of no squashing
 SCALE = 3.0  # the c of squashing, in nats
 STEEPEST = 50.0  # exponents beyond this are cut: the gap is astronomical
 
@@ -27,7 +26,7 @@ class Squash(NamedTuple):
     """The map from gaps to the surrogate's scale."""
 
     followed: float  # t
-    scale: float = STRAIGHT  # c
+    scale: float = np.inf  # c
 
     @classmethod
     def none(cls, d: int) -> "Squash":
@@ -42,15 +41,19 @@ class Squash(NamedTuple):
     @property
     def straight(self) -> bool:
         """Whether f is y."""
-        return self.scale == STRAIGHT
+        return self.scale == np.inf
 
     def __call__(self, gap: Array) -> Array:
         """s(gap)."""
+        if self.straight:
+            return gap
         excess = np.maximum(gap - self.followed, 0.0)
         return np.asarray(np.minimum(gap, self.followed) + self.scale * np.log1p(excess / self.scale))
 
     def inverse(self, squashed: Array) -> Array:
         """The gap of s(gap)."""
+        if self.straight:
+            return squashed
         excess = np.maximum(squashed - self.followed, 0.0)
         beyond = self.scale * np.expm1(np.minimum(excess / self.scale, STEEPEST))
         return np.asarray(np.minimum(squashed, self.followed) + beyond)
@@ -61,4 +64,6 @@ class Squash(NamedTuple):
 
     def slope(self, gap: Array) -> Array:
         """s'(gap), between 0 and 1."""
+        if self.straight:
+            return np.ones_like(gap)
         return np.asarray(1.0 / (1.0 + np.maximum(gap - self.followed, 0.0) / self.scale))
