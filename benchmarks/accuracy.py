@@ -22,6 +22,7 @@ from modelodds.problems import Problem
 from modelodds.problems.plane import plane
 from modelodds.problems.regression import regression
 from modelodds.problems.tails import tails
+from modelodds.stopping import Never
 
 FAMILIES = ("regression-2", "regression-4", "plane", "tails-2", "tails-4", "tails-6")
 COLUMNS = ("family", "method", "seed", "budget", "error", "sd", "log_odds_true", "evaluations_1", "overhead")
@@ -41,7 +42,7 @@ def run(family: str, method: str, seed: int) -> dict[str, object]:
     """One comparison, as a row of the results."""
     task, budget = problem(family, seed)
     start = time.perf_counter()
-    result = compare(task.models, budget=budget, method=method, rng=seed, progress=False)
+    result = compare(task.models, budget=budget, stop=Never(), method=method, rng=seed, progress=False)
     mean, sd = result.log_bayes_factor(*result.names)
     truth = task.log_evidence[0] - task.log_evidence[1]
     first = result.n_evaluations[result.names[0]]

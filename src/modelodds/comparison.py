@@ -12,6 +12,7 @@ from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.result import Result
 from modelodds.session import Query, Session
+from modelodds.stopping import SETTLED, Rule
 
 if TYPE_CHECKING:
     from modelodds.progress import Progress
@@ -30,7 +31,7 @@ MESSAGES = {
 def compare(
     models: Iterable[Model],
     budget: int = 200,
-    stop: Callable[[Session], bool] | None = None,
+    stop: Rule | Callable[[Session], bool] | None = None,
     method: str | Method = "default",
     batch: int = 1,
     executor: Executor | None = None,
@@ -46,8 +47,10 @@ def compare(
         The candidates.
     budget : int
         Most evaluations to make, of all models together, failures included.
-    stop : callable, optional
-        Called with the :class:`Session` after each batch; a true answer ends the run early.
+    stop : Rule or callable, optional
+        When to end early: rules of :mod:`modelodds.stopping`, combined with ``|`` and ``&``, or a function
+        that is called with the :class:`Session` after each batch. Left out, the run ends when the answer is
+        settled: the probability of the best model known to within 0.01. ``stop=Never()`` spends the budget.
     method : str or Method
         ``"default"``, ``"paper"``, or a ``Method(...)``.
     batch : int
@@ -71,32 +74,40 @@ def compare(
     session = Session(models, method, rng, budget=budget)
     with Progress(session, budget, progress) as view:
         try:
-            status = _run(session, budget, stop, batch, executor, view)
+            status, message = _run(session, budget, stop, batch, executor, view)
         except KeyboardInterrupt:
-            status = "interrupted"
-    return session.result(status, MESSAGES[status])
+            status, message = "interrupted", MESSAGES["interrupted"]
+    return session.result(status, message)
 
 
 def _run(
     session: Session,
     budget: int,
-    stop: Callable[[Session], bool] | None,
+    stop: Rule | Callable[[Session], bool] | None,
     batch: int,
     executor: Executor | None,
     view: "Progress",
-) -> str:
+) -> tuple[str, str]:
+    """Status and message."""
     while session.n_evaluations < budget:
         queries = session.ask(min(batch, budget - session.n_evaluations))
         if not queries:
-            return "settled" if session.settled else "failures"
+            return _ended("settled" if session.settled else "failures")
         for query, outcome in _evaluations(session, queries, executor):
             session.tell(query, outcome)
             view.update()
         if session.n_failures > max(FAILURES[0], FAILURES[1] * session.n_evaluations):
-            return "failures"
-        if stop is not None and stop(session):
-            return "stop"
-    return "budget"
+            return _ended("failures")
+        rule = SETTLED if stop is None else stop
+        reason = rule.check(session) if isinstance(rule, Rule) else rule(session)
+        if reason:
+            status = "settled" if stop is None else "stop"
+            return status, f"Stopped: {reason}." if isinstance(reason, str) else MESSAGES["stop"]
+    return _ended("budget")
+
+
+def _ended(status: str) -> tuple[str, str]:
+    return status, MESSAGES[status]
 
 
 def _evaluations(

@@ -254,7 +254,7 @@ class Learner:
         is given up for a slope's foot.
         """
         seen = self.surrogate.observations
-        if self.surrogate.gp is None or self._steps or len(seen) < self._look_at or self.model.dim == 0:
+        if self.surrogate.gp is None or self._steps or not self.climbing:
             return None
         best = seen.x[int(np.argmax(seen.y))]
         reach = np.minimum(np.exp(np.asarray(self.surrogate.gp.hyper.log_lengthscale)), 1.0)
@@ -267,6 +267,12 @@ class Learner:
         mean, variance = self.surrogate.predict(around)
         self._steps[query] = seen.best
         return np.asarray(around[int(np.argmax(mean + 0.5 * np.sqrt(variance)))])
+
+    @property
+    def climbing(self) -> bool:
+        """Whether a step uphill is due or out."""
+        can = self.method.climb and self.model.dim > 0 and self.known
+        return can and (bool(self._steps) or len(self.surrogate.observations) >= self._look_at)
 
     def _next_look(self) -> float:
         return CLIMB_GROWTH * (len(self.surrogate.observations) + 1)

@@ -20,6 +20,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "weights": INTEGRANDS,
     "estimate": INTEGRANDS,
     "design": ("quasi", "random"),
+    "costs": ("given", "measured", "ignored"),
 }
 
 
@@ -61,6 +62,11 @@ class Method:
         Initial evaluations at ``quasi`` or ``random`` points of the prior.
     calibrated : bool
         Widen each evidence's uncertainty by the surrogate's record of predictions and its lack of freedom.
+    climb : bool
+        Go uphill from each model's best observation before its evidence is believed.
+    costs : str
+        What a model's evaluation costs: ``given`` by the models, ``measured`` as the run goes (which makes
+        queries depend on the clock), or ``ignored``.
     """
 
     kernel: str = "auto"
@@ -78,6 +84,8 @@ class Method:
     initial_extra: int = 4
     design: str = "quasi"
     calibrated: bool = True
+    climb: bool = True
+    costs: str = "given"
 
     def __post_init__(self) -> None:
         for option, known in CHOICES.items():
@@ -117,6 +125,8 @@ PRESETS: dict[str, Method] = {
         initial_extra=0,
         design="random",
         calibrated=False,
+        climb=False,
+        costs="ignored",
     ),
 }
 

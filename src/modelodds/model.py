@@ -28,6 +28,9 @@ class Model:
         Relative to the other models' (they need not sum to 1).
     vectorized
         Whether ``log_likelihood`` takes many points at once: (n, p) to (n,).
+    cost
+        What an evaluation costs, relative to the other models' (seconds, say): points are chosen by what
+        they tell per cost. ``Method(costs="measured")`` takes the seconds that evaluations take instead.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Model:
     prior: Prior
     prior_probability: float = 1.0
     vectorized: bool = False
+    cost: float = 1.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -51,16 +55,18 @@ class Model:
                 f"the prior of model {self.name!r} must be a Prior or a dictionary of components, "
                 f"not a {type(self.prior).__name__}"
             )
-        object.__setattr__(self, "prior_probability", self._check_probability())
+        hint = "; to rule a model out, leave it out of the comparison"
+        object.__setattr__(self, "prior_probability", self._positive("prior_probability", hint))
+        object.__setattr__(self, "cost", self._positive("cost"))
 
-    def _check_probability(self) -> float:
-        p = self.prior_probability
-        if not isinstance(p, Real) or isinstance(p, bool) or not np.isfinite(p) or p <= 0:
+    def _positive(self, name: str, hint: str = "") -> float:
+        value = getattr(self, name)
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+        if not (np.isfinite(number) and number > 0):
             raise ModelError(
-                f"the prior_probability of model {self.name!r} must be a finite number above 0, not {p!r}; "
-                "to rule a model out, leave it out of the comparison"
+                f"the {name} of model {self.name!r} must be a finite number above 0, not {value!r}{hint}"
             )
-        return float(p)
+        return number
 
     @property
     def dim(self) -> int:

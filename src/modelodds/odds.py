@@ -98,6 +98,29 @@ def log_odds(mean: ArrayLike, cov: ArrayLike, log_prior: ArrayLike, a: int, b: i
     return float(location[a] - location[b]), float(np.sqrt(max(variance, 0.0)))
 
 
+def best_probability(location: ArrayLike, sd: ArrayLike, best: int) -> float:
+    """Probability that model ``best`` has the largest of independent Gaussian log-evidences.
+
+    P = ∫ N(x; m_b, s_b) Π_j Φ((x - m_j) / s_j) dx, by Gauss-Hermite quadrature; an evidence known exactly is
+    a step.
+
+    Parameters
+    ----------
+    location, sd : array, shape (k,)
+        Means, prior probabilities included, and standard deviations.
+    best : int
+        Position of the model.
+    """
+    location, sd = np.asarray(location, dtype=float), np.asarray(sd, dtype=float)
+    node, weight = np.polynomial.hermite_e.hermegauss(64)
+    x = location[best] + sd[best] * node
+    others = np.arange(location.size) != best
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (x[:, None] - location[others]) / sd[others]
+    t = np.where(np.isnan(t), 0.0, t)  # two evidences known exactly, and equal
+    return float(weight @ ndtr(t).prod(axis=1) / weight.sum())
+
+
 def draws(mean: ArrayLike, sd: ArrayLike, n: int) -> Array:
     """Low-discrepancy draws of independent Gaussian log-evidences, always the same ones; their softmax is z.
 

@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 
 IGNORANCE = 1000.0  # nats: standard deviation of a log-evidence of which nothing is known
 KEPT_DRAWS = 2000  # posterior draws of each model in a result
+SHORTEST = 1e-3  # seconds: what an evaluation takes at least, our own computing included
 DESIGN_SHARE = 0.5  # at most this share of a known budget goes to the initial design
 
 
@@ -121,6 +122,8 @@ class Session:
         self._asked = [0] * len(self.models)
         self._log: list[dict[str, Any]] = []
         self._history: list[dict[str, float]] = []
+        self._beliefs: dict[int, Belief] = {}  # by how many evaluations there were
+        self._started = time.monotonic()
 
     # ------------------------------------------------------------------ ask
 
@@ -175,9 +178,22 @@ class Session:
             return i, self._learners[i].propose(rule).x
         proposals = {i: self._learners[i].propose(rule) for i in active}
         best = np.array([proposals[i].score if i in proposals else 0.0 for i in range(len(self.models))])
-        values = ACQUISITIONS[rule].across(best, self._rivals())
+        values = ACQUISITIONS[rule].across(best, self._rivals()) / self._costs()
         i = max(active, key=lambda i: values[i])
         return i, proposals[i].x
+
+    def _costs(self) -> Array:
+        """What an evaluation of each model costs, (k,)."""
+        if self.method.costs == "ignored":
+            return np.ones(len(self.models))
+        if self.method.costs == "given":
+            return np.array([m.cost for m in self.models])
+        seconds: dict[str, list[float]] = {m.name: [] for m in self.models}
+        for row in self._log:
+            if np.isfinite(row["seconds"]):
+                seconds[row["model"]].append(max(row["seconds"], SHORTEST))
+        known = np.array([np.mean(s) if s else np.nan for s in seconds.values()])
+        return np.where(np.isnan(known), np.nanmean(known) if np.isfinite(known).any() else 1.0, known)
 
     def _rule(self) -> str:
         if self.method.acquisition != "auto":
@@ -269,6 +285,25 @@ class Session:
         """Whether every evidence is known exactly."""
         return all(learner.settled for learner in self._learners)
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the session began."""
+        return time.monotonic() - self._started
+
+    @property
+    def log_prior(self) -> Array:
+        """Log prior probabilities of the models, (k,)."""
+        return self._log_prior
+
+    def settled_belief(self) -> Belief | None:
+        """Where the comparison stands, once the initial design and every climb are done; None before."""
+        climbing = any(learner.climbing for learner in self._learners)
+        return None if self.in_design or climbing else self.belief()
+
+    def beliefs(self, n: int) -> list[Belief | None]:
+        """Where it stood after each of the last ``n`` evaluations, oldest first; None where not known."""
+        return [self._beliefs.get(i) for i in range(self.n_evaluations - n + 1, self.n_evaluations + 1)]
+
     def counts(self) -> dict[str, int]:
         """Evaluations answered so far, per model."""
         counts = dict.fromkeys((m.name for m in self.models), 0)
@@ -288,6 +323,7 @@ class Session:
         self.standing = belief = self._belief([learner.evidence for learner in self._learners])
         if self._log and (not self._history or self._history[-1]["n_evaluations"] < self.n_evaluations):
             self._history.append(self._history_row(belief))
+            self._beliefs[self.n_evaluations] = belief
         return belief
 
     def _belief(self, evidences: list[Any]) -> Belief:
@@ -371,9 +407,15 @@ def _generator(rng: int | np.random.Generator) -> np.random.Generator:
 def _design_sizes(models: tuple[Model, ...], method: Method, budget: int | None) -> list[int]:
     """Initial evaluations of each model, cut down where the budget is known and small."""
     wanted = [method.initial_points(m.dim) if m.dim else 1 for m in models]
+    least = [m.dim + 2 if m.dim else 1 for m in models]
+    if method.costs == "given":  # of a dear model only what a surrogate needs, the rest is chosen with care
+        cheapest = min(m.cost for m in models)
+        wanted = [
+            max(low, round(n * np.sqrt(cheapest / m.cost)))
+            for n, low, m in zip(wanted, least, models, strict=True)
+        ]
     if budget is None or sum(wanted) <= DESIGN_SHARE * budget:
         return wanted
-    least = [m.dim + 2 if m.dim else 1 for m in models]
     if budget < sum(least):
         raise BudgetError(
             f"budget={budget} is too small: these {len(models)} models need at least {sum(least)} "

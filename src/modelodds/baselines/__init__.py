@@ -32,6 +32,9 @@ class Entry(NamedTuple):
 
 METHODS: dict[str, Entry] = {
     "default": Entry("baselines.ours", "our default", (("method", "default"),)),
+    "default_stopping": Entry(
+        "baselines.ours", "our default, ended when the answer is settled", (("stop", None),)
+    ),
     "paper": Entry("baselines.ours", "Chai et al. (2019) to the letter", (("method", "paper"),)),
     "round_robin": Entry(
         "baselines.round_robin", "models in turn, uncertainty sampling, the paper's surrogate"

@@ -13,6 +13,7 @@ from modelodds.comparison import compare
 from modelodds.method import resolve_method
 from modelodds.model import Model
 from modelodds.result import Result
+from modelodds.stopping import Never
 
 
 def run(
@@ -21,5 +22,5 @@ def run(
     """Compare ``models``, as many evaluations for each, with the surrogate of preset ``method``."""
     rule = "uncertainty" if method == "paper" else "uncertainty_capped"
     turns = resolve_method(method, acquisition=rule, allocation="in_turn")
-    result = compare(models, budget=budget, method=turns, rng=rng, progress=False)
+    result = compare(models, budget=budget, stop=Never(), method=turns, rng=rng, progress=False)
     return replace(result, method="round_robin" if method == "paper" else f"round_robin_{method}")

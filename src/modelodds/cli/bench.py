@@ -35,7 +35,7 @@ def bench(
 
         for name in method:
             check_method(name)
-        first, after = _span(seeds)
+        first, after = span(seeds)
         fixed = {p: data if data is not None else None if find(p)[0].seeded else 0 for p in problem}
         tasks = [
             Task(p, s if fixed[p] is None else int(fixed[p] or 0), m, b, s)
@@ -72,7 +72,8 @@ def _cell(name: str, value: object) -> str:
     return f"{1000 * value:.2g} ms" if name == "overhead" else f"{value:.3g}"
 
 
-def _span(seeds: str) -> tuple[int, int]:
+def span(seeds: str) -> tuple[int, int]:
+    """First and after-last of ``10`` or ``5:15``."""
     first, colon, after = seeds.partition(":")
     if not first.isdigit() or (colon and not after.isdigit()):
         refuse(f"--seeds {seeds} is neither a number nor FIRST:AFTER_LAST, such as 10 or 0:10.")

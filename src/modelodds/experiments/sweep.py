@@ -67,8 +67,15 @@ def _done(
     with _environment(FOR_WORKERS if executor is None else {}):
         pool = executor or ProcessPoolExecutor(min(jobs, len(tasks)), get_context("spawn"))
         with nullcontext() if executor is not None else pool:
-            for future in as_completed([pool.submit(work, task) for task in tasks]):
-                yield future.result()
+            futures = {pool.submit(work, task): task for task in tasks}
+            failed: list[tuple[T, BaseException]] = []
+            for future in as_completed(futures):
+                if (error := future.exception()) is None:
+                    yield future.result()
+                else:
+                    failed.append((futures[future], error))
+            if failed:  # the others are done and kept; a rerun tries these again
+                raise RuntimeError(f"{len(failed)} of {len(tasks)} tasks failed, first {failed[0]!r}")
 
 
 @contextmanager

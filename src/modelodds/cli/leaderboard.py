@@ -1,0 +1,45 @@
+"""``modelodds leaderboard``: all problems, all methods, many seeds."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modelodds.cli.bench import show, span
+from modelodds.cli.ending import plain_errors
+
+
+def leaderboard(
+    problem: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="May be repeated; ours by default.")] = None,
+    seeds: Annotated[str, typer.Option(help="How many, or FIRST:AFTER_LAST.")] = "20",
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    out: Annotated[Path | None, typer.Option(help="Where runs are kept; those in it are skipped.")] = None,
+    table_only: Annotated[bool, typer.Option("--table", help="Only tables of what is there.")] = False,
+) -> None:
+    """Run methods on every problem and print who needs how many evaluations, and whose claims hold.
+
+    needed: median of the evaluations, of all models together, after which the log-odds of the two best models
+    stay within 0.1 nats of the truth; worst at twice: the largest error of any run after twice as many.
+    """
+    with plain_errors():
+        import pandas as pd
+        from rich.progress import track
+
+        from modelodds.experiments import leaderboard as board
+        from modelodds.experiments.bench import check_method
+        from modelodds.experiments.sweep import read, sweep
+
+        path, methods = out or board.OUT, method or ["default"]
+        for name in methods:
+            check_method(name)
+        if not table_only:
+            todo = board.tasks(problem or board.SUITE, methods, range(*span(seeds)))
+            list(track(sweep(todo, board.work, path, jobs), total=len(todo), description="running"))
+        rows = read(path)
+        rows = rows[rows.problem.isin(problem or board.SUITE)]
+        rows = rows[rows.method.isin(methods)] if method else rows
+        order = pd.Categorical(rows.problem, board.SUITE, ordered=True)
+        rows = rows.assign(rank=order).sort_values(["rank", "method"], kind="stable")
+        show(board.standings(rows))
+        show(board.calibration(rows))
