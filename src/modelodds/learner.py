@@ -25,8 +25,10 @@ ROUNDS = 4  # at most this many moves of the nodes per observation
 CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
 REPLICATES = 4  # independent sets of nodes behind a reported evidence
-CLIMB_GROWTH = 1.5  # uphill is looked again when observations have grown by this factor
-WORTH = 1.0  # nats of gain that make the next step uphill worth its while
+CLIMB_GROWTH = 1.5  # uphill is looked again when the session has grown by this factor
+WORTH = 1.0  # nats of gain that make a step uphill worth its while, ...
+HOPE = 2.0  # ... hoped for at this many standard deviations
+MISSES = 3  # steps of less gain, in a row, that end a climb
 STEPS = 512  # points around the best observation that a step uphill is chosen from
 TRIES = 3  # of a model without free parameters that fails
 
@@ -62,7 +64,8 @@ class Learner:
         self._proposal: Proposal | None = None
         self._all_in: float | None = None  # variance of the last proposal made with nothing out
         self._steps: dict[int, float] = {}  # steps uphill that are out, and the best value before each
-        self._look_at = 0.0  # observations at which uphill is looked next
+        self._misses = 0  # of them, in a row, that gained little
+        self._look_at = 0.0  # evaluations of the session at which uphill is looked next; 0 during a climb
 
     # ------------------------------------------------------------------ what comes in
 
@@ -75,8 +78,7 @@ class Learner:
         """Take in the log-likelihood of a point that was out, and its variance."""
         x, positive = self.out.pop(query), y > -np.inf
         if query in self._steps:
-            gain = y - self._steps.pop(query)
-            self._look_at = 0.0 if gain > WORTH + 2.0 * np.sqrt(noise) else self._next_look()
+            self._stepped(query, y - self._steps.pop(query) - 2.0 * np.sqrt(noise))
         self.support.tell(x, positive)
         if positive:
             self.surrogate.tell(x, y, noise)
@@ -88,7 +90,8 @@ class Learner:
         """Note that a point gave nothing; the search goes around it."""
         self.barren.append(self.out.pop(query))
         self._proposal = None
-        self._steps.pop(query, None)
+        if self._steps.pop(query, None) is not None:
+            self._stepped(query, -np.inf)
 
     @property
     def known(self) -> bool:
@@ -222,14 +225,14 @@ class Learner:
         return best._replace(score=best.score * best.variance / total, variance=total)
 
     def _view(self) -> View:
-        index = systematic(self._mass(), SUMMED)
+        index, squash = systematic(self._mass(), SUMMED), self.surrogate.squash
         box = np.isfinite(self.model.prior.bounds[0]).astype(float)
         noise = np.asarray(np.median(self.surrogate.observations.noise))
-        followed = self.surrogate.squash.followed if self.method.shaped_noise else np.inf
+        followed = squash.followed if self.method.shaped_noise else np.inf
         return View(
             self._search_gp(),
             self._nodes.x[index],
-            1.0 / self.surrogate.squash.slope(-self._mean[index]) / SUMMED,
+            1.0 / squash.slope(-squash.log_likelihood(self._mean[index])) / SUMMED,
             noise,
             np.array(followed),
             box,
@@ -247,14 +250,14 @@ class Learner:
     # ------------------------------------------------------------------ uphill
 
     def uphill(self, query: int) -> Array | None:
-        """A step uphill from the best observation, if one is due; it will be asked for as ``query``.
+        """A step uphill from the best observation, if one is due; it will be asked for as number ``query``.
 
         Acquisitions weigh what the surrogate can imagine, and that is little above the best value seen. So a
-        model is climbed until a step gains less than a nat, and tried again as its observations grow: none
-        is given up for a slope's foot.
+        model is climbed until several steps have gained less than a nat, or none can be hoped to, and tried
+        again as the session grows: none is given up for a slope's foot.
         """
         seen = self.surrogate.observations
-        if self.surrogate.gp is None or self._steps or not self.climbing:
+        if not self.method.climb or self.surrogate.gp is None or self._steps or query < self._look_at:
             return None
         best = seen.x[int(np.argmax(seen.y))]
         reach = np.minimum(np.exp(np.asarray(self.surrogate.gp.hyper.log_lengthscale)), 1.0)
@@ -262,20 +265,25 @@ class Learner:
         around = best + size * reach * self.rng.standard_normal((STEPS, self.model.dim))
         around = np.clip(around, *np.clip(self.model.prior.bounds, -REACH, REACH))
         around = around[np.isfinite(self.model.prior.log_density(around))]
-        if len(around) == 0:
+        mean, variance = self.surrogate.predict(around) if len(around) else (np.full(1, -np.inf), np.zeros(1))
+        if (mean + HOPE * np.sqrt(variance)).max() < WORTH:
+            self._look_at = CLIMB_GROWTH * (query + 1)
             return None
-        mean, variance = self.surrogate.predict(around)
         self._steps[query] = seen.best
         return np.asarray(around[int(np.argmax(mean + 0.5 * np.sqrt(variance)))])
 
+    def _stepped(self, query: int, gain: float) -> None:
+        """Note what a step uphill gained."""
+        self._misses = 0 if gain > WORTH else self._misses + 1
+        if self._misses >= MISSES:
+            self._misses, self._look_at = 0, CLIMB_GROWTH * (query + 1)
+        else:
+            self._look_at = 0.0
+
     @property
     def climbing(self) -> bool:
-        """Whether a step uphill is due or out."""
-        can = self.method.climb and self.model.dim > 0 and self.known
-        return can and (bool(self._steps) or len(self.surrogate.observations) >= self._look_at)
-
-    def _next_look(self) -> float:
-        return CLIMB_GROWTH * (len(self.surrogate.observations) + 1)
+        """Whether a climb has not come to its end."""
+        return self.method.climb and self.model.dim > 0 and (bool(self._steps) or self._look_at == 0.0)
 
     # ------------------------------------------------------------------ report
 

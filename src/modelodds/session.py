@@ -301,8 +301,14 @@ class Session:
         return None if self.in_design or climbing else self.belief()
 
     def beliefs(self, n: int) -> list[Belief | None]:
-        """Where it stood after each of the last ``n`` evaluations, oldest first; None where not known."""
-        return [self._beliefs.get(i) for i in range(self.n_evaluations - n + 1, self.n_evaluations + 1)]
+        """Where it stood since ``n`` evaluations ago, oldest first, as far as that was looked at.
+
+        The first is where it stood when the last ``n`` evaluations began; None if that is not known.
+        """
+        before = self.n_evaluations - n + 1
+        first = max((i for i in self._beliefs if i <= before), default=None)
+        since = [b for i, b in self._beliefs.items() if i > before]
+        return [None if first is None else self._beliefs[first], *since]
 
     def counts(self) -> dict[str, int]:
         """Evaluations answered so far, per model."""

@@ -184,7 +184,7 @@ class NoProgress(Rule):
         """Whether they have not."""
         belief, beliefs = session.settled_belief(), session.beliefs(self.n + 1)
         then = beliefs[0]
-        if belief is None or len(belief.mean) < 2 or len(beliefs) <= self.n or then is None:
+        if belief is None or len(belief.mean) < 2 or then is None:
             return None
         a, b = np.argsort(-belief.probabilities, kind="stable")[:2]
         now, before = (float(np.hypot(x.sd[a], x.sd[b])) for x in (belief, then))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from modelodds.cli.bench import show, span
-from modelodds.cli.ending import plain_errors
+from modelodds.cli.ending import plain_errors, refuse
 
 
 def leaderboard(
@@ -33,6 +33,8 @@ def leaderboard(
         path, methods = out or board.OUT, method or ["default"]
         for name in methods:
             check_method(name)
+        if table_only and not path.exists():
+            refuse(f"There are no runs in {path} yet; leave --table out to make them.")
         if not table_only:
             todo = board.tasks(problem or board.SUITE, methods, range(*span(seeds)))
             list(track(sweep(todo, board.work, path, jobs), total=len(todo), description="running"))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from modelodds.cli.bench import show, span
-from modelodds.cli.ending import plain_errors
+from modelodds.cli.ending import plain_errors, refuse
 
 app = typer.Typer(no_args_is_help=True, help="The experiments of Chai et al. (2019), and their statistics.")
 
@@ -35,10 +35,14 @@ def synthetic(
         path, methods = out or experiment.OUT, method or list(experiment.METHOD_NAMES)
         for name in methods:
             check_method(name)
+        if table_only and not path.exists():
+            refuse(f"There are no runs in {path} yet; leave --table out to make them.")
         if not table_only:
             todo = experiment.tasks(dimension or range(1, 6), range(*span(datasets)), methods)
             columns = TextColumn("running"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
             with Progress(*columns) as bar:
                 for _ in bar.track(sweep(todo, experiment.work, path, jobs), total=len(todo)):
                     pass
-        show(experiment.summary(read(path)))
+        rows = read(path)
+        rows = rows[rows.d.isin(dimension or range(1, 6)) & rows.method.isin(method or rows.method)]
+        show(experiment.summary(rows))

@@ -121,6 +121,9 @@ def _text(path: Path) -> tuple[str, bool]:
 
 
 def _rewrite(path: Path, text: str) -> None:
+    if not text:
+        path.unlink()
+        return
     scratch = path.with_name(path.name + ".new")
     scratch.write_bytes(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
     scratch.replace(path)

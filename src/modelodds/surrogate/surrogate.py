@@ -20,7 +20,7 @@ AUTO = ("matern52", "squared_exponential")  # the kernels that "auto" chooses fr
 CONTENDERS: tuple[int, ...] = tuple(list(KERNELS).index(name) for name in AUTO)  # ... by position
 FULL_REFIT_GROWTH = 1.4  # several starts and all kernels whenever the observations have grown by this factor
 SURPRISE = 2.5  # standard deviations off that make the next refit due at once
-ROUGH = CONTENDERS[:1]  # the kernel of a squashed surrogate, whose scale has a kink, ...
+ROUGH, SMOOTH = CONTENDERS[:1], CONTENDERS[1:]  # squashing is for the rough, whose scale has a kink, ...
 FLAT = 0.05  # ... and the typical coefficient of its mean, in nats: next to constant
 STARTS = 3  # of a full refit
 FEW = 64  # points of a prediction are padded to a multiple of this
@@ -120,7 +120,8 @@ class Surrogate:
         if last is not None and not starts:
             kernels = (last.kernel,)
         elif self.spec.kernel == "any":
-            kernels = CONTENDERS if squash.straight else ROUGH
+            both = len(self._scales()) > 1
+            kernels = ROUGH if not squash.straight else SMOOTH if both else CONTENDERS
         return fit(
             self.spec,
             self.observations.data(self.method.shaped_noise, squash=squash),

@@ -1,0 +1,274 @@
+"""The leaderboard's and the synthetic experiment's runs and tables, and the commands that make them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from modelodds.baselines import METHODS
+from modelodds.cli import app
+from modelodds.experiments import leaderboard as board
+from modelodds.experiments import synthetic
+from modelodds.experiments.sweep import read
+from modelodds.problems import find, load
+from modelodds.problems.truth import known_seeds
+
+COLUMNS = ["d", "dataset", "method", "n_evaluations", "z1", "log_odds", "z1_true", "log_odds_true"]
+
+
+def run(seed: int, errors: list[float], sd: float = 1.0, **other: Any) -> list[dict[str, Any]]:
+    """A run whose error after 10, 20, ... evaluations is as given; the truth is 2 nats."""
+    row = {"problem": "p", "data": 0, "method": "m", "seed": seed, "log_odds_sd": sd, "log_odds_true": 2.0,
+           "truth_error": 0.0, "z_error": 0.0, "overhead": 0.5 * seed} | other  # fmt: skip
+    return [row | {"n_evaluations": 10 * (i + 1), "log_odds": 2.0 + e} for i, e in enumerate(errors)]
+
+
+def frame(*runs: list[dict[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame([row for rows in runs for row in rows])
+
+
+# ---------------------------------------------------------------------- tasks
+
+
+def test_data_have_stored_truths_and_change_with_the_seed_where_they_can() -> None:
+    for problem in board.SUITE:
+        family, _ = find(problem)
+        data = [board.data_of(problem, seed) for seed in range(120)]
+        if family.candidates is not None:
+            assert set(data) <= set(known_seeds(problem)), problem
+        assert (len(set(data)) > 1) == family.seeded, problem
+    assert [board.data_of("nested-3", seed) for seed in (0, 7, 200)] == [0, 7, 200]  # a formula for each
+    assert [board.data_of("synthetic-2", seed) for seed in (0, 7, 107)] == [0, 7, 7]
+    assert board.data_of("nile", 9) == 0
+
+
+def test_tasks_are_all_pairs_once() -> None:
+    found = board.tasks(["nile", "nested-3"], ["a", "b"], range(3))
+    assert len(found) == len(set(found)) == 12
+    assert {(t.problem, t.data, t.seed) for t in found} == {
+        ("nile", 0, 0), ("nile", 0, 1), ("nile", 0, 2), ("nested-3", 0, 0), ("nested-3", 1, 1),
+        ("nested-3", 2, 2),
+    }  # fmt: skip
+
+
+def test_surrogates_get_a_budget_by_dimension_and_samplers_a_large_one() -> None:
+    assert board.budget("tails-4", 0, "default") == 2 * 25 * 6
+    assert board.budget("nested-3", 0, "paper") == 25 * (3 + 4 + 5)
+    assert board.budget("tails-4", 0, "bridge") == board.SAMPLERS
+
+
+def test_a_runs_rows_are_its_curve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board, "SAMPLERS", 200)
+    rows = pd.DataFrame(board.work(board.Task("nested-2", 3, "monte_carlo", 5)))
+    problem = load("nested-2", 3)
+    result = METHODS["monte_carlo"](problem.models, 200, 5)
+    first, second = sorted(result.names, key=lambda name: -problem.log_evidence[result.names.index(name)])
+    assert rows.log_odds.iloc[-1] == pytest.approx(result.log_odds(first, second)[0])
+    assert rows.log_odds_true.iloc[0] == pytest.approx(abs(np.subtract(*problem.log_evidence)))
+    assert rows.n_evaluations.iloc[-1] == 200
+    assert set(rows[["problem", "data", "method", "seed"]].itertuples(index=False, name=None)) == {
+        ("nested-2", 3, "monte_carlo", 5)
+    }
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def test_standings_count_what_each_run_needed() -> None:
+    rows = frame(
+        run(0, [0.5, 0.05, 0.05, 0.02]),  # needs 20
+        run(1, [0.5, 0.05, -0.3, 0.08], sd=0.1),  # needs 40
+        run(2, [0.01, 0.01, 0.01, -0.01], sd=0.001),  # needs 10
+    )
+    (row,) = board.standings(rows.sample(frac=1, random_state=0)).to_dict("records")
+    assert (row["problem"], row["method"], row["runs"], row["budget"]) == ("p", "m", 3, 40)
+    assert (row["needed"], row["needed (worst)"]) == (20, 40)
+    assert row["worst at twice"] == pytest.approx(0.08)  # after 40
+    assert row["median"] == pytest.approx(0.02) and row["worst"] == pytest.approx(0.08)
+    assert row["in 50 %"] == pytest.approx(1 / 3)  # off by 0.02, 0.8 and 10 standard deviations
+    assert row["in 80 %"] == row["in 95 %"] == pytest.approx(2 / 3)
+    assert row["overhead"] == pytest.approx(0.5)
+
+
+def test_standings_of_runs_that_never_get_there() -> None:
+    rows = frame(run(0, [0.05, 0.5]), run(1, [0.05, 0.5]), run(0, [0.05, 0.0], method="other"))
+    first, second = board.standings(rows).to_dict("records")
+    assert first["needed"] == first["needed (worst)"] == np.inf and np.isnan(first["worst at twice"])
+    assert (second["method"], second["needed"], second["worst at twice"]) == ("other", 10, 0.0)
+
+
+def test_the_truths_own_error_excuses_a_run() -> None:
+    rows = board.errors(frame(run(0, [3.0], sd=1.0), run(1, [3.0], sd=3.0, truth_error=np.sqrt(8.0))))
+    np.testing.assert_allclose(rows.error, 3.0)
+    np.testing.assert_allclose(rows.off, [3.0, 3.0 / 5.0])
+
+
+def test_worst_at_takes_the_last_row_so_far_or_the_first_there_is() -> None:
+    runs = [board.errors(frame(rows)) for rows in (run(0, [1.0, 0.2, 0.4]), run(1, [0.5, -0.3]))]
+    assert board.worst_at(runs, 10) == pytest.approx(1.0)
+    assert board.worst_at(runs, 29) == pytest.approx(0.3)
+    assert board.worst_at(runs, 1000) == pytest.approx(0.4)  # each at its end
+    assert board.worst_at(runs, 1) == pytest.approx(1.0)  # nothing is known before the first row
+    assert np.isnan(board.worst_at(runs, np.inf))
+
+
+def test_coverage_of_right_claims_is_its_level() -> None:
+    off = pd.Series(np.abs(stats.norm.ppf((np.arange(2000) + 0.5) / 2000)))
+    assert board.coverage(off) == pytest.approx({"in 50 %": 0.5, "in 80 %": 0.8, "in 95 %": 0.95}, abs=1e-3)
+    assert board.coverage(pd.Series([0.5, 1.0, 1.5, 3.0])) == {
+        "in 50 %": 0.25,
+        "in 80 %": 0.5,
+        "in 95 %": 0.75,
+    }
+
+
+def test_calibration_looks_at_shares_of_each_runs_own_budget() -> None:
+    rows = frame(
+        run(0, [9.0, 9.0, 0.0, 9.0]),  # at a half of it, still outside
+        run(1, [9.0, 0.0]),  # outside, inside
+        run(0, [0.0, 0.0], problem="q"),
+        run(0, [9.0], method="other"),
+    )
+    found = board.calibration(rows, (0.5, 0.75, 1.0))
+    assert list(found.columns) == ["method", "share", "runs", "in 50 %", "in 80 %", "in 95 %"]
+    ours = found[found.method == "m"]
+    assert list(ours.runs) == [3, 3, 3] and list(ours.share) == [0.5, 0.75, 1.0]
+    np.testing.assert_allclose(ours["in 95 %"], [1 / 3, 2 / 3, 2 / 3])
+    assert list(found[found.method == "other"]["in 95 %"]) == [0.0, 0.0, 0.0]
+
+
+# ---------------------------------------------------------------------- the synthetic experiment
+
+
+def test_synthetic_rows_have_their_columns_and_can_be_repeated() -> None:
+    task = synthetic.Task(2, 5, "monte_carlo")
+    rows = synthetic.work(task)
+    assert all(list(row) == COLUMNS for row in rows)
+    assert synthetic.work(task) == rows  # to the last bit
+    assert rows != synthetic.work(task._replace(dataset=6))
+    assert all(row["n_evaluations"] % 2 == 0 for row in rows) and rows[-1]["n_evaluations"] == 100
+    problem = load("synthetic-2", 5)
+    result = METHODS["monte_carlo"](problem.models, 100, 5)
+    truth = problem.log_evidence[0] - problem.log_evidence[1]
+    last = rows[-1]
+    assert last["z1"] == pytest.approx(result.probabilities["squared_exponential"], rel=1e-6)
+    assert last["log_odds"] == pytest.approx(result.log_odds(*result.names)[0], rel=1e-6)
+    assert last["log_odds_true"] == pytest.approx(truth, rel=1e-6)
+    assert last["z1_true"] == pytest.approx(1 / (1 + np.exp(-truth)), rel=1e-6)
+
+
+def test_synthetic_tasks_go_dataset_by_dataset() -> None:
+    found = synthetic.tasks(iter([1, 2]), range(2), iter(["a", "b"]))
+    assert [tuple(t) for t in found[:4]] == [(1, 0, "a"), (1, 0, "b"), (2, 0, "a"), (2, 0, "b")]
+    assert len(found) == 8 and {t.dataset for t in found[4:]} == {1}
+
+
+def made_up() -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    """Twelve datasets in two dimensions, the true z_1 being 0.5; earlier rows are worse."""
+    rng = np.random.default_rng(0)
+    errors = {m: np.abs(rng.normal(scale=s, size=12)) for m, s in {"default": 0.1, "bridge": 0.2}.items()}
+    rows = [
+        {"d": 2, "dataset": i, "method": m, "n_evaluations": n, "z1": 0.5 * (1 + e * extra), "log_odds": 0.0,
+         "z1_true": 0.5, "log_odds_true": 0.0}
+        for m, error in errors.items() for i, e in enumerate(error) for n, extra in ((100, 1.0), (50, 3.0))
+    ]  # fmt: skip
+    return pd.DataFrame(rows), errors
+
+
+def test_the_summary_is_of_fractional_errors_at_the_full_budget() -> None:
+    rows, errors = made_up()
+    table = synthetic.summary(rows).set_index("method")
+    for method, error in errors.items():
+        assert table.loc[method, "n"] == 12 and table.loc[method, "d"] == 2
+        assert table.loc[method, "mean"] == pytest.approx(error.mean())
+        assert table.loc[method, "median"] == pytest.approx(np.median(error))
+        assert table.loc[method, "s.e."] == pytest.approx(stats.sem(error))
+
+
+def test_the_summarys_p_values_are_scipys() -> None:
+    rows, errors = made_up()
+    table = synthetic.summary(rows).set_index("method")
+    ours, theirs = errors["default"], errors["bridge"]
+    t = stats.ttest_rel(ours, theirs, alternative="less").pvalue
+    wilcoxon = stats.wilcoxon(ours, theirs, alternative="less").pvalue
+    assert 1e-6 < t < 0.5 and table.loc["bridge", "t, default"] == pytest.approx(t)
+    assert table.loc["bridge", "Wilcoxon, default"] == pytest.approx(wilcoxon)
+    assert table.loc["default", ["t, default", "Wilcoxon, default"]].isna().all()  # not against itself
+    assert table[["t, paper", "Wilcoxon, paper"]].isna().all(axis=None)  # there is no such run
+
+
+def test_tests_are_paired_by_dataset_and_need_three_of_them() -> None:
+    rows, errors = made_up()
+    fewer = rows[(rows.method == "default") | (rows.dataset < 5)]
+    table = synthetic.summary(fewer).set_index("method")
+    t = stats.ttest_rel(errors["default"][:5], errors["bridge"][:5], alternative="less").pvalue
+    assert table.loc["bridge", "t, default"] == pytest.approx(t) and table.loc["bridge", "n"] == 5
+    two = synthetic.summary(rows[(rows.method == "default") | (rows.dataset < 2)]).set_index("method")
+    assert np.isnan(two.loc["bridge", "t, default"])
+
+
+# ---------------------------------------------------------------------- commands
+
+
+def invoke(*words: str) -> Any:
+    return CliRunner().invoke(app, list(words))
+
+
+def test_leaderboard_runs_what_is_missing_and_prints_two_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board, "SAMPLERS", 150)
+    out = tmp_path / "curves.csv.gz"
+    words = ["leaderboard", "--problem", "plane", "--problem", "nested-3", "--method", "monte_carlo",
+             "--jobs", "1", "--out", str(out)]  # fmt: skip
+    done = invoke(*words, "--seeds", "2")
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.output.splitlines() if "monte_carlo" in line]
+    assert [line[:4] for line in lines[:2]] == [
+        ["plane", "monte_carlo", "2", "150"], ["nested-3", "monte_carlo", "2", "150"],
+    ]  # fmt: skip
+    assert [line[:3] for line in lines[2:]] == [["monte_carlo", share, "4"] for share in ("0.25", "0.5", "1")]
+    rows, stamp = read(out), out.read_bytes()
+    assert set(rows.problem) == {"plane", "nested-3"} and set(rows.seed) == {0, 1}
+    assert invoke(*words, "--seeds", "2").output.splitlines()[-12:] == done.output.splitlines()[-12:]
+    assert out.read_bytes() == stamp  # nothing was missing
+    assert invoke(*words, "--seeds", "1:3").exit_code == 0 and set(read(out).seed) == {0, 1, 2}
+    shown = invoke("leaderboard", "--table", "--problem", "plane", "--out", str(out)).output
+    assert "plane" in shown and "nested-3" not in shown
+
+
+def test_reproduce_synthetic_runs_and_prints_its_table(tmp_path: Path) -> None:
+    out = tmp_path / "curves.csv.gz"
+    words = ["reproduce", "synthetic", "--dimension", "1", "--datasets", "2", "--method", "monte_carlo",
+             "--jobs", "1", "--out", str(out)]  # fmt: skip
+    done = invoke(*words)
+    assert done.exit_code == 0, done.output
+    (line,) = [line.split() for line in done.output.splitlines() if "monte_carlo" in line]
+    assert line[:3] == ["1", "monte_carlo", "2"]
+    assert list(read(out).columns) == COLUMNS and set(read(out).dataset) == {0, 1}
+    mean = synthetic.final_errors(read(out)).monte_carlo.mean()
+    assert line[3] == f"{mean:.3g}"
+    again = invoke("reproduce", "synthetic", "--table", "--out", str(out))
+    assert again.exit_code == 0 and " ".join(line) in " ".join(again.output.split())
+
+
+@pytest.mark.parametrize("command", [["leaderboard"], ["reproduce", "synthetic"]], ids=" ".join)
+def test_commands_refuse_methods_that_do_not_exist(command: list[str], tmp_path: Path) -> None:
+    done = invoke(*command, "--method", "nope", "--out", str(tmp_path / "x.csv.gz"))
+    assert done.exit_code == 2 and "There is no method 'nope'" in " ".join(done.output.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_leaderboard_refuses_problems_that_do_not_exist(tmp_path: Path) -> None:
+    done = invoke("leaderboard", "--problem", "nope", "--out", str(tmp_path / "x.csv.gz"))
+    assert done.exit_code == 2 and "There is no problem 'nope'" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("command", [["leaderboard"], ["reproduce", "synthetic"]], ids=" ".join)
+def test_a_table_of_nothing_is_refused_in_words(command: list[str], tmp_path: Path) -> None:
+    done = invoke(*command, "--table", "--out", str(tmp_path / "x.csv.gz"))
+    assert done.exception is None or isinstance(done.exception, SystemExit)
