@@ -253,24 +253,42 @@ class Learner:
         """A step uphill from the best observation, if one is due; it will be asked for as number ``query``.
 
         Acquisitions weigh what the surrogate can imagine, and that is little above the best value seen. So a
-        model is climbed until several steps have gained less than a nat, or none can be hoped to, and tried
-        again as the session grows: none is given up for a slope's foot.
+        model is climbed until several steps have gained less than a nat, the last of them by the surrogate's
+        second opinion, or none can be hoped to; and it is tried again as the session grows. None is given up
+        for a slope's foot.
         """
-        seen = self.surrogate.observations
         if not self.method.climb or self.surrogate.gp is None or self._steps or query < self._look_at:
             return None
-        best = seen.x[int(np.argmax(seen.y))]
+        step = self._nearby() if self._misses < MISSES - 1 else None
+        if step is None:
+            step, self._misses = self._far_away(), MISSES - 1
+        if step is None:
+            self._misses, self._look_at = 0, CLIMB_GROWTH * (query + 1)
+            return None
+        self._steps[query] = self.surrogate.observations.best
+        return step
+
+    def _nearby(self) -> Array | None:
+        """The most promising point within a length-scale of the best observation; None if none promises."""
+        seen, bounds = self.surrogate.observations, np.clip(self.model.prior.bounds, -REACH, REACH)
         reach = np.minimum(np.exp(np.asarray(self.surrogate.gp.hyper.log_lengthscale)), 1.0)
         size = np.exp(self.rng.uniform(np.log(0.03), 0.0, size=(STEPS, 1)))
-        around = best + size * reach * self.rng.standard_normal((STEPS, self.model.dim))
-        around = np.clip(around, *np.clip(self.model.prior.bounds, -REACH, REACH))
+        around = seen.x[int(np.argmax(seen.y))] + size * reach * self.rng.standard_normal((STEPS, len(reach)))
+        around = np.clip(around, *bounds)
         around = around[np.isfinite(self.model.prior.log_density(around))]
-        mean, variance = self.surrogate.predict(around) if len(around) else (np.full(1, -np.inf), np.zeros(1))
-        if (mean + HOPE * np.sqrt(variance)).max() < WORTH:
-            self._look_at = CLIMB_GROWTH * (query + 1)
+        if len(around) == 0:
             return None
-        self._steps[query] = seen.best
+        mean, variance = self.surrogate.predict(around)
+        if (mean + HOPE * np.sqrt(variance)).max() < WORTH:
+            return None
         return np.asarray(around[int(np.argmax(mean + 0.5 * np.sqrt(variance)))])
+
+    def _far_away(self) -> Array | None:
+        """Where in the prior the surrogate's second opinion hopes for most; None where it has no hope."""
+        hoped = self.surrogate.second_opinion(self._nodes.inside)
+        if hoped is None or hoped.max() < WORTH:
+            return None
+        return np.asarray(self._nodes.inside[int(np.argmax(hoped))])
 
     def _stepped(self, query: int, gain: float) -> None:
         """Note what a step uphill gained."""

@@ -153,8 +153,24 @@ class Surrogate:
 
     def predict(self, x: Array) -> tuple[Array, Array]:
         """Mean and variance at ``x`` (m, d) of the squashed log-likelihood, relative to ``offset``."""
+        return self._moments(self.gp, x)
+
+    def second_opinion(self, x: Array) -> Array | None:
+        """What the scale that was not chosen hopes for at ``x`` (m, d): its mean and a standard deviation.
+
+        In nats relative to the best observation, (m,); None where there is no such scale.
+        """
+        squash = next((squash for squash in self._fits if squash != self.squash), None)
+        if squash is None:
+            return None
+        data = self.observations.data(self.method.shaped_noise, squash=squash)
+        gp = _condition(spec=self.spec, hyper=self._fits[squash].hyper(x.shape[1]), data=data)
+        mean, variance = self._moments(gp, x)
+        return squash.log_likelihood(mean + np.sqrt(variance))
+
+    def _moments(self, gp: GP, x: Array) -> tuple[Array, Array]:
         m = len(x)
         if m % FEW:  # padded, so that few points, however many, are one shape to compile
             x = np.vstack([x, np.zeros((-m % FEW, x.shape[1]))])
-        mean, variance = _predict(spec=self.spec, gp=self.gp, x=x)
+        mean, variance = _predict(spec=self.spec, gp=gp, x=x)
         return np.asarray(mean)[:m], np.asarray(variance)[:m]
