@@ -30,6 +30,7 @@ from modelodds.method import Method, resolve_method
 from modelodds.problems.regression import regression
 from modelodds.result import Result
 from modelodds.session import Session
+from modelodds.stopping import Never
 
 Array = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ EXACT = 5e-3  # nats: what a quadratic log-likelihood may be off by after a doze
 
 
 def run(models: list[Model], **options: Any) -> Result:
-    return compare(models, **{"budget": BUDGET, "progress": False, **options})
+    return compare(models, **{"budget": BUDGET, "progress": False, "stop": Never(), **options})
 
 
 def pair() -> list[Model]:

@@ -50,7 +50,7 @@ def compare(
     stop : Rule or callable, optional
         When to end early: rules of :mod:`modelodds.stopping`, combined with ``|`` and ``&``, or a function
         that is called with the :class:`Session` after each batch. Left out, the run ends when the answer is
-        settled: the probability of the best model known to within 0.01. ``stop=Never()`` spends the budget.
+        settled: probabilities and log-odds known to within 0.01. ``stop=Never()`` spends the budget.
     method : str or Method
         ``"default"``, ``"paper"``, or a ``Method(...)``.
     batch : int

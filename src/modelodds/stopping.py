@@ -2,7 +2,7 @@
 
 >>> rule = LogOddsKnown(0.1) & BestIsBest(0.95) | WallTime(3600)
 >>> rule
-(LogOddsKnown(sd=0.1) & BestIsBest(p=0.95)) | WallTime(seconds=3600)
+(LogOddsKnown(sd=0.1, patience=1) & BestIsBest(p=0.95)) | WallTime(seconds=3600)
 
 A rule looks at the session after every batch of evaluations, past the initial design; ``budget`` always holds
 beside it. Any function of the session can take a rule's place.
@@ -113,9 +113,13 @@ class WallTime(Rule):
 
 @dataclass(frozen=True)
 class LogOddsKnown(Rule):
-    """Stops when the log-odds of the two most probable models are known to a standard deviation ``sd``."""
+    """Stops when the log-odds of the two most probable models are known to a standard deviation ``sd``.
+
+    ``patience`` is the number of evaluations in a row for which that must have been so.
+    """
 
     sd: float = 0.1
+    patience: int = 1
 
     def check(self, session: "Session") -> str | None:
         """Whether they are."""
@@ -123,11 +127,11 @@ class LogOddsKnown(Rule):
         if belief is None or len(belief.mean) < 2:
             return None
         a, b = np.argsort(-belief.probabilities, kind="stable")[:2]
-        sd = float(np.hypot(belief.sd[a], belief.sd[b]))
-        if sd > self.sd:
-            return None
+        for then in session.beliefs(self.patience):
+            if then is None or np.hypot(then.sd[a], then.sd[b]) > self.sd:
+                return None
         pair = f"{session.models[a].name} against {session.models[b].name}"
-        return f"the log-odds of {pair} are known to a standard deviation of {sd:.2g} nats"
+        return f"the log-odds of {pair} are known to within {self.sd:g} nats{_held(self.patience)}"
 
 
 @dataclass(frozen=True)
@@ -147,13 +151,16 @@ class ProbabilityKnown(Rule):
             return None
         best = int(np.argmax(belief.probabilities))
         name, p = session.models[best].name, belief.probabilities[best]
-        held = f", as it has been for {self.patience} evaluations" if self.patience > 1 else ""
-        return f"the probability of {name}, {p:.2f}, is known to within {self.within:g}{held}"
+        return f"the probability of {name}, {p:.2f}, is known to within {self.within:g}{_held(self.patience)}"
 
     def _holds(self, belief: "Belief | None") -> bool:
         if belief is None:
             return False
         return bool(2.0 * belief.probability_sd[int(np.argmax(belief.probabilities))] <= self.within)
+
+
+def _held(patience: int) -> str:
+    return f" (for {patience} evaluations now)" if patience > 1 else ""
 
 
 @dataclass(frozen=True)
@@ -191,5 +198,8 @@ class NoProgress(Rule):
         return f"{self.n} evaluations have not made the odds any surer" if now > 0.9 * before else None
 
 
-SETTLED = ProbabilityKnown(within=0.01, patience=10)
-"""What ends a run that is not told otherwise."""
+SETTLED = ProbabilityKnown(within=0.01, patience=10) & LogOddsKnown(sd=0.01, patience=10)
+"""What ends a run that is not told otherwise: there is next to nothing left to learn.
+
+Whoever needs no more than a decision can stop far earlier: ``BestIsBest(0.99)``, ``ProbabilityKnown()``.
+"""
