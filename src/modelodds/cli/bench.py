@@ -1,11 +1,15 @@
 """``modelodds bench``: any method on any problem."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from modelodds.cli.ending import plain_errors, refuse
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
 
 
 def bench(
@@ -48,20 +52,36 @@ def bench(
         show(table(rows))
 
 
-def show(frame: "object") -> None:
-    """Print a table of errors."""
-    from rich.box import SIMPLE_HEAD
+KEYS = ("problem", "method", "setting", "budget", "share", "d")
+
+
+def show(frame: "pd.DataFrame") -> None:
+    """Print a table; where the terminal is too narrow for it, in parts that each repeat what a row is of."""
     from rich.console import Console
+
+    console = Console(width=None if Console().is_terminal else 140)
+    _show(frame, console)
+
+
+def _show(frame: "pd.DataFrame", console: "Console") -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.measure import Measurement
     from rich.table import Table
 
-    columns = list(frame.columns)  # type: ignore[attr-defined]
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
-        label = name in ("problem", "method")
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in frame.columns:
+        label = name in ("problem", "method", "setting")
         shown.add_column(name, justify="left" if label else "right", no_wrap=True)
-    for row in frame.itertuples(index=False):  # type: ignore[attr-defined]
-        shown.add_row(*(_cell(name, value) for name, value in zip(columns, row, strict=True)))
-    Console(width=None if Console().is_terminal else 140).print(shown)
+    for row in frame.itertuples(index=False):
+        shown.add_row(*(_cell(name, value) for name, value in zip(frame.columns, row, strict=True)))
+    unlimited = console.options.update(max_width=10_000)
+    values = [name for name in frame.columns if name not in KEYS]
+    if Measurement.get(console, unlimited, shown).maximum <= console.width or len(values) < 2:
+        console.print(shown)
+        return
+    keys, half = [name for name in frame.columns if name in KEYS], (len(values) + 1) // 2
+    for part in (values[:half], values[half:]):
+        _show(frame[keys + part], console)
 
 
 def _cell(name: str, value: object) -> str:
