@@ -223,3 +223,13 @@ def test_the_calls_are_shared_equally() -> None:
         [5, 1, 4],
     ]
     assert [base._total(meter, i, 3) for i in (0, 2)] == [6, 7]
+
+
+def test_pyvbmc_takes_half_open_priors() -> None:
+    pytest.importorskip("pyvbmc")
+    from modelodds.baselines.peers.pyvbmc import _ends
+
+    assert np.isinf(_ends(stats.norm(0, 1))).all()
+    low, high = _ends(stats.lognorm(0.5))
+    assert low == 0.0 and high == pytest.approx(stats.lognorm(0.5).ppf(1 - 1e-9))
+    np.testing.assert_array_equal(_ends(stats.uniform(2, 3)), [2.0, 5.0])

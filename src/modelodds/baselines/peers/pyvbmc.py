@@ -24,6 +24,7 @@ from modelodds.result import Result
 Array = NDArray[np.float64]
 
 PLAUSIBLE = (0.16, 0.84)
+TAIL = 1e-9
 DRAWS = 4096  # from which the quantiles of a joint prior are read
 STEP = 5  # calls of an iteration after the first
 DROP = 1e3  # nats below the lowest value so far: a likelihood of zero, to a process that needs numbers
@@ -97,7 +98,7 @@ class Space:
 def _space(prior: Prior) -> Space:
     if prior.components:
         marginals = prior.components.values()
-        hard = np.array([marginal.support() for marginal in marginals]).T
+        hard = np.array([_ends(marginal) for marginal in marginals]).T
         plausible = np.array([marginal.ppf(PLAUSIBLE) for marginal in marginals]).T
         return Space(prior, True, hard, plausible)
     draws = _prior_draws(prior)
@@ -107,6 +108,14 @@ def _space(prior: Prior) -> Space:
     except PriorError:  # a transform of the unit cube
         return Space(prior, False, prior.bounds, np.quantile(draws, PLAUSIBLE, axis=0))
     return Space(prior, True, prior.bounds, np.quantile(theta, PLAUSIBLE, axis=0))
+
+
+def _ends(marginal: Any) -> Array:
+    """Hard bounds of a parameter: both or none, as PyVBMC wants; a half-open support ends in its far tail."""
+    ends = np.array(marginal.support(), dtype=float)
+    if np.isinf(ends).all():
+        return ends
+    return np.where(np.isinf(ends), marginal.ppf([TAIL, 1.0 - TAIL]), ends)
 
 
 def _prior_draws(prior: Prior) -> Array:
