@@ -12,7 +12,7 @@ import pytest
 
 from modelodds.baselines import METHODS
 from modelodds.experiments.curves import Pair, curve, settled_at
-from modelodds.experiments.sweep import FOR_WORKERS, read, sweep, tidy
+from modelodds.experiments.sweep import FOR_WORKERS, read, sweep
 from modelodds.problems import Problem, load
 from modelodds.problems.nested import nested
 from modelodds.result import Result
@@ -185,23 +185,6 @@ def test_settings_are_taken_back_after_a_failure(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(RuntimeError, match="1 of 2 tasks failed"):
         list(sweep([Task("b", 1), Task("a", 1)], fails_at_one, jobs=2))
     assert dict(os.environ) == before
-
-
-# ---------------------------------------------------------------------- tidy
-
-
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
-def test_tidy_sorts_and_changes_nothing_else(suffix: str, tmp_path: Path) -> None:
-    out, other = tmp_path / f"rows.{suffix}", tmp_path / f"other.{suffix}"
-    list(sweep(TASKS, three, out))
-    list(sweep(TASKS[::-1], three, other))
-    for path in (out, other):
-        tidy(path, ["number", "name"])
-    same(read(out), expected()[["name", "number", "step", "value"]])
-    assert out.read_bytes() == other.read_bytes()  # whatever order they came in
-    work = Counted(three)
-    list(sweep(TASKS, work, out))
-    assert not work.done
 
 
 # ---------------------------------------------------------------------- curves

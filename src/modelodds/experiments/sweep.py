@@ -137,12 +137,6 @@ def _append(path: Path, rows: Sequence[Row]) -> None:
         file.write(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
 
 
-def tidy(path: Path, key: Sequence[str]) -> None:
-    """Sort a finished file by ``key`` and write it in one piece."""
-    frame = read(path).sort_values(list(key), kind="stable")
-    _rewrite(path, frame.to_csv(index=False, lineterminator="\n"))
-
-
 def _groups(frame: pd.DataFrame, key: list[str]) -> Iterable[tuple[Any, pd.DataFrame]]:
     return frame.groupby(key, sort=False) if len(frame) else []
 
