@@ -30,9 +30,9 @@ def broad(theta: Array) -> float:
 LIKELIHOODS = {"peak": peak, "broad": broad}
 
 
-def session(climb: bool = True, names: tuple[str, ...] = ("peak", "broad")) -> Session:
+def session(climb: bool = True, names: tuple[str, ...] = ("peak", "broad"), seed: int = 0) -> Session:
     models = [Model(name, LIKELIHOODS[name], PRIOR) for name in names]  # type: ignore[arg-type]
-    return Session(models, Method(climb=climb, acquisition="variance"))
+    return Session(models, Method(climb=climb, acquisition="variance"), rng=seed)
 
 
 def answer(session: Session, query: Query) -> float:
@@ -49,9 +49,9 @@ def past_design(climb: bool = True, names: tuple[str, ...] = ("peak",)) -> tuple
     return made, best
 
 
-def evaluations_to_the_top(climb: bool) -> int:
+def evaluations_to_the_top(climb: bool, seed: int) -> int:
     """Evaluations, of both models, after which the peak is known to within 3 nats of its maximum."""
-    made = session(climb)
+    made = session(climb, seed=seed)
     for n in range(1, 70):
         (query,) = made.ask()
         if answer(made, query) > -3.0:
@@ -63,8 +63,10 @@ def test_a_narrow_peak_is_climbed_before_its_model_is_given_up() -> None:
     """The design sees the peak's shoulder alone, forty nats below what the rival has to offer."""
     best = past_design(names=("peak",))[1]
     assert best < -DEPTH + 1.0
-    climbed = evaluations_to_the_top(climb=True)
-    assert climbed <= 45 and climbed < evaluations_to_the_top(climb=False)
+    climbed, otherwise = (
+        sum(evaluations_to_the_top(climb, seed) for seed in range(3)) for climb in (True, False)
+    )
+    assert climbed < 0.85 * otherwise
 
 
 def test_the_paper_never_climbs() -> None:

@@ -127,7 +127,15 @@ def test_a_cliff_is_squashed_and_a_gaussian_is_not(seed: int) -> None:
     assert surrogate(cliff, 24, seed).squash == Squash.some(2)
     straight = surrogate(gauss, 24, seed)
     assert straight.observations.gap().max() > Squash.some(2).followed  # there was something to squash
-    assert straight.squash == Squash.none(2)
+    assert straight.squash == Squash.exact()
+
+
+def test_a_quadratic_is_followed_down_only_with_points_to_spare() -> None:
+    few, enough = surrogate(gauss, 8), surrogate(gauss, 9)  # six coefficients and three to spare
+    assert few.squash != Squash.exact() and enough.squash == Squash.exact()
+    x = np.random.default_rng(9).normal(size=(20, 2))
+    mean, _ = enough.predict(x)
+    np.testing.assert_allclose(enough.offset + mean, gauss(x), atol=0.01)
 
 
 def test_squashing_can_be_ruled_out() -> None:

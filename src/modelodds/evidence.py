@@ -38,6 +38,7 @@ class Evidence(NamedTuple):
 
     mean: float
     variance: float
+    quadrature: float = 0.0  # the part of the variance that is the nodes': no evaluation takes it away
 
 
 def log_integrand(
@@ -51,6 +52,18 @@ def log_integrand(
         below = mean + 0.5 * variance + special.log_ndtr((cap - mean - variance) / sd)
         return np.asarray(np.logaddexp(below, cap + special.log_ndtr((mean - cap) / sd)))
     return capped_mean(mean, variance, cap)
+
+
+def log_integral(
+    kind: str,
+    nodes: Nodes,
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    squash: Squash,
+) -> float:
+    """Log of the integral of ``kind`` over the nodes, relative to the surrogate's zero."""
+    log_likelihood = squash.log_likelihood(log_integrand(kind, mean, variance))
+    return float(special.logsumexp(nodes.log_weight + log_likelihood))
 
 
 def capped_mean(

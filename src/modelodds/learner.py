@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelodds.acquisition import ACQUISITIONS, View
-from modelodds.evidence import SUMMED, Evidence, belief, log_integrand
+from modelodds.evidence import SUMMED, Evidence, belief, log_integral, log_integrand
 from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.nodes import Nodes, effective_size, seeded, systematic
 from modelodds.propose import Proposal, propose
 from modelodds.support import Support
 from modelodds.surrogate.gp import GP
+from modelodds.surrogate.squash import Squash
 from modelodds.surrogate.surrogate import Surrogate
 
 Array = NDArray[np.float64]
@@ -24,7 +25,10 @@ LEAST, KEPT = 0.1, 0.8  # ... or, above the first of these, this share of what t
 ROUNDS = 4  # at most this many moves of the nodes per observation
 CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
-REPLICATES = 4  # independent sets of nodes behind a reported evidence
+REPLICATES = 4  # independent sets of nodes behind a reported evidence, and behind the nodes' error
+RECKONED = 1.4  # the nodes' error is reckoned again when they move, or there are so many more observations
+LATELY = 0.7  # an estimate's recent movement is that since it had this share of its observations, ...
+MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
 CLIMB_GROWTH = 1.5  # uphill is looked again when the session has grown by this factor
 WORTH = 1.0  # nats of gain that make a step uphill worth its while, ...
 HOPE = 2.0  # ... hoped for at this many standard deviations
@@ -60,6 +64,14 @@ class Learner:
         self.evidence = UNKNOWN
         if model.dim:
             self._nodes = Nodes.from_prior(model.prior, method.n_nodes, rng)
+            self._others = [
+                Nodes.from_prior(model.prior, method.n_nodes, np.random.default_rng(int(s)))
+                for s in rng.integers(2**63, size=REPLICATES - 1 if method.calibrated else 0)
+            ]
+        self._reckoned: tuple[Nodes | None, int] = (None, 0)  # nodes and observations of the last reckoning
+        self._node_variance = 0.0
+        self._scale = self.surrogate.squash
+        self._track: dict[int, float] = {}  # the evidence's mean, by how many observations there were
         self._stale, self._reached = True, 0.0
         self._proposal: Proposal | None = None
         self._all_in: float | None = None  # variance of the last proposal made with nothing out
@@ -119,8 +131,24 @@ class Learner:
         else:
             self.surrogate.update()
             self._move_nodes()
-            self.evidence = self._evidence(self._nodes, self._mean, self._variance)
+            self._reckon()
+            found = self._evidence(self._nodes, self._mean, self._variance)
+            if self.surrogate.squash == Squash.exact() != self._scale:
+                self._track.clear()  # a quadratic that has passed its test need not answer for what was before
+            self._scale = self.surrogate.squash
+            self._track[len(self.surrogate.observations)] = found.mean
+            self.evidence = Evidence(
+                found.mean, self._believed(found.variance) + self._node_variance, self._node_variance
+            )
         self._stale = False
+
+    def _believed(self, variance: float) -> float:
+        """The evidence's ``variance``, or what its recent movement says if that is more."""
+        if not self.method.calibrated:
+            return variance
+        n = max(self._track)
+        steps = [mean - self._track[n] for i, mean in self._track.items() if i >= LATELY * n]
+        return max(variance, MOVED * float(np.mean(np.square(steps))))
 
     def _point_evidence(self) -> Evidence:
         """Without free parameters the evidence is the likelihood; repeated noisy values are averaged."""
@@ -134,9 +162,9 @@ class Learner:
     def _evidence(self, nodes: Nodes, mean: Array, variance: Array) -> Evidence:
         """The evidence from the surrogate's ``mean`` and ``variance`` at ``nodes`` and the support's."""
         inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
-        kind, surrogate = self.method.estimate, self.surrogate
+        surrogate = self.surrogate
         found = belief(
-            kind,
+            self.method.estimate,
             surrogate.spec,
             surrogate.gp,
             inside,
@@ -169,6 +197,24 @@ class Learner:
             if self.effective > ENOUGH * self.method.n_nodes:
                 break
         self._reached = self.effective
+
+    def _reckon(self) -> None:
+        """Bring the variance that comes of the nodes up to date: what other sets of them would say."""
+        nodes, n = self._reckoned
+        seen = len(self.surrogate.observations)
+        if not self._others or (nodes is self._nodes and seen < RECKONED * n):
+            return
+        found = [self._log_integral(self._nodes, self._mean, self._variance)]
+        for other in self._others:
+            if self._nodes.mixture is not None:
+                other = other.with_mixture(self._nodes.mixture)
+            found.append(self._log_integral(other, *self.surrogate.predict(other.x)))
+        self._node_variance = float(np.var(found, ddof=1))
+        self._reckoned = self._nodes, seen
+
+    def _log_integral(self, nodes: Nodes, mean: Array, variance: Array) -> float:
+        inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
+        return log_integral(self.method.estimate, inside, mean, variance, self.surrogate.squash)
 
     def _content(self) -> float:
         """Effective nodes that are left where they are."""
@@ -321,7 +367,8 @@ class Learner:
             log_likelihood = self.surrogate.squash.log_likelihood(mean)
             log_weights.append(nodes.log_weight + log_likelihood + self.support.log_probability(nodes.x))
         means = np.array([e.mean for e in found])
-        spread = np.mean([e.variance for e in found]) + means.var(ddof=1) / REPLICATES
+        spread = self._believed(float(np.mean([e.variance for e in found])))
+        spread += means.var(ddof=1) / REPLICATES
         log_weight = np.concatenate(log_weights)
         index = systematic(np.exp(log_weight - log_weight.max()), draws)
         theta = self.model.prior.to_theta(np.concatenate(xs)[index])

@@ -205,7 +205,12 @@ class Session:
         learners, belief = self._learners, self._belief([learner.evidence for learner in self._learners])
         return Rivals(
             belief.mean + self._log_prior,
-            np.array([sd**2 * learner.remaining for sd, learner in zip(belief.sd, learners, strict=True)]),
+            np.array(
+                [
+                    max(sd**2 - learner.evidence.quadrature, 1e-12) * learner.remaining
+                    for sd, learner in zip(belief.sd, learners, strict=True)
+                ]
+            ),
             np.array([learner.surrogate.observations.best for learner in learners]),
         )
 

@@ -11,7 +11,8 @@ mean-squared error (Frühwirth-Schnatter 2004), with the autocorrelation of the 
 
 So that an estimate is at hand after any number of calls, walk and proposal take turns, and g is refitted
 whenever the walk has grown by half. Draws of earlier fits are kept: all of them together are draws from the
-mixture of the fits, each weighted by how many draws it gave.
+mixture of the fits, each weighted by how many draws it gave. Until the bridge holds, the walk tells what it
+knows by itself, the Laplace-Metropolis estimate (Lewis & Raftery 1997): its highest point and its covariance.
 """
 
 from collections.abc import Iterable
@@ -31,7 +32,7 @@ FIRST_FIT = 4  # chain points per dimension, and as many more, before the first 
 CAUTION = 4.0  # a fit to few points is widened: by this times (d + 1) over their number, plus one
 GROWTH = 1.5  # the walk's growth that makes a new fit worth its while
 SATURATED = 0.1  # relative mean-squared errors beyond this are not believed
-UNTOLD = 4.0  # squared nats: an estimate no better than this is not told
+ROUGH = 4.0  # squared nats: variance of the walk's own estimate, told where the bridge is no better
 FAR = 10.0  # nats between the two one-sided estimates that leave nothing to believe
 KEPT_DRAWS = 2000
 
@@ -104,12 +105,20 @@ class Bridge:
         """Log-evidence and its variance; NaN before there is one."""
         if self.target.settled:
             return self.target.at(np.empty(0)).log_likelihood, 0.0
-        if len(self.proposed) < 2:
-            return np.nan, np.nan
-        _, posterior = self._halves()
-        proposed = [point for _, point in self.proposed]
-        log_evidence, variance = bridge(self._log_ratios(posterior), self._log_ratios(proposed))
-        return (log_evidence, variance) if variance <= UNTOLD else (np.nan, np.nan)
+        if len(self.proposed) >= 2:
+            _, posterior = self._halves()
+            proposed = [point for _, point in self.proposed]
+            log_evidence, variance = bridge(self._log_ratios(posterior), self._log_ratios(proposed))
+            if variance <= ROUGH:
+                return log_evidence, variance
+        return self._by_walk()
+
+    def _by_walk(self) -> tuple[float, float]:
+        if not self.fits:
+            return np.nan, np.nan  # still on its way up
+        points = np.array([p.v for p in self.walk.kept])
+        _, log_volume = np.linalg.slogdet(2 * np.pi * shrunk_covariance(points))
+        return max(p.log_joint for p in self.walk.kept) + 0.5 * float(log_volume), ROUGH
 
     def _log_ratios(self, points: list[Point]) -> Array:
         """Logarithms of q / g at ``points``."""

@@ -13,8 +13,9 @@ Model probabilities. ``visits``: how often the chain was in each model. ``accept
 Mira (2006) note that a jump's acceptance probability is informative whether it is taken or not: the odds of j
 over i are the ratio of the mean acceptance probabilities of the jumps from i to j and from j to i.
 ``recycled``, the default: that ratio is bridge sampling with a bridge function that is not the best one; with
-the optimal one the same jumps, of both directions, tell more. Pairs of models are put together by weighted
-least squares. The chain knows odds alone: log-evidences are relative to the best model's.
+the optimal one the same jumps, of both directions, tell more. What the visits say is weighed in: it counts
+while jumps have told little. Pairs of models are put together by weighted least squares. The chain knows odds
+alone: log-evidences are relative to the best model's.
 """
 
 import time
@@ -38,6 +39,7 @@ Map = Callable[[Array, np.random.Generator], tuple[Array, float]]
 
 JUMPS = 0.5  # share of the moves
 BURN = 0.2  # share of the chain that is left out as burn-in
+VISITS = 0.25  # how far the visits' claimed precision is believed beside that of the recycled jumps
 PATIENCE = 1000  # moves per likelihood call after which a chain that makes no calls is done
 ESTIMATORS = ("recycled", "acceptance", "visits")
 MESSAGE = "The budget is spent. Reversible jump gives odds: log-evidences are relative to the best model's."
@@ -159,7 +161,7 @@ class ReversibleJump:
         if estimator == "visits":
             mean, cov = self._by_visits()
         else:
-            mean, cov = self._by_jumps(recycled if estimator == "recycled" else acceptance)
+            mean, cov = self._by_jumps(estimator)
         mean = mean - self.log_prior
         return Estimate(mean - mean.max(), cov)
 
@@ -170,8 +172,10 @@ class ReversibleJump:
         times = [autocorrelation_time((kept == i).astype(float)) if len(kept) else 1.0 for i in range(k)]
         return np.log(share), np.diag((1.0 - share) / share * times / n)
 
-    def _by_jumps(self, rule: Callable[[Array, Array], tuple[float, float]]) -> tuple[Array, Array]:
+    def _by_jumps(self, estimator: str) -> tuple[Array, Array]:
         k, first = len(self.targets), BURN * len(self.visited)
+        log_share, of_share = self._by_visits()
+        seen = np.bincount(self.visited, minlength=k) > 0
         precision, pull = np.zeros((k, k)), np.zeros(k)
         for i in range(k):
             for j in range(i + 1, k):
@@ -179,7 +183,13 @@ class ReversibleJump:
                     np.array([rho for at, rho in self.jumps[pair] if at >= first])
                     for pair in ((i, j), (j, i))
                 )
-                log_odds, variance = rule(there, back)
+                if estimator == "acceptance":
+                    log_odds, variance = acceptance(there, back)
+                else:
+                    log_odds, variance = recycled(there, back)
+                    if seen[i] or seen[j]:
+                        visits = log_share[j] - log_share[i], (of_share[i, i] + of_share[j, j]) / VISITS
+                        log_odds, variance = weighed((log_odds, variance), visits)
                 if not np.isfinite(log_odds + variance):
                     log_odds, variance = 0.0, 2.0 * IGNORANCE**2
                 edge = np.zeros(k)
@@ -220,6 +230,16 @@ def recycled(there: Array, back: Array) -> tuple[float, float]:
         return bridge(-back, there, independent=False)
     sign, rho = (1.0, there) if len(there) >= 2 else (-1.0, back)
     return float(sign * (logsumexp(rho) - np.log(len(rho)))), float(1.0 + (0.5 * rho.var()) ** 2)
+
+
+def weighed(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Two estimates with their variances as one: weighed by precision, their disagreement is uncertainty."""
+    if not np.isfinite(one[0] + one[1]):
+        return other
+    weight = other[1] / (one[1] + other[1])
+    mean = weight * one[0] + (1 - weight) * other[0]
+    variance = weight * (one[1] + (one[0] - mean) ** 2) + (1 - weight) * (other[1] + (other[0] - mean) ** 2)
+    return mean, variance
 
 
 def run(

@@ -84,6 +84,15 @@ def _show(frame: "pd.DataFrame", console: "Console") -> None:
         _show(frame[keys + part], console)
 
 
+def as_markdown(frame: "pd.DataFrame") -> str:
+    """The table for a page of the docs."""
+    lines = ["| " + " | ".join(frame.columns) + " |", "|" + "---|" * len(frame.columns)]
+    for row in frame.itertuples(index=False):
+        cells = (_cell(name, value) for name, value in zip(frame.columns, row, strict=True))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def _cell(name: str, value: object) -> str:
     if not isinstance(value, float):
         return str(value)

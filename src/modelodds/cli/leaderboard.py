@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from modelodds.cli.bench import show, span
+from modelodds.cli.bench import as_markdown, show, span
 from modelodds.cli.ending import plain_errors, refuse
 
 
@@ -16,6 +16,8 @@ def leaderboard(
     jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
     out: Annotated[Path | None, typer.Option(help="Where runs are kept; those in it are skipped.")] = None,
     table_only: Annotated[bool, typer.Option("--table", help="Only tables of what is there.")] = False,
+    figures: Annotated[Path | None, typer.Option(help="Draw figures into this folder.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Tables as markdown.")] = False,
 ) -> None:
     """Run methods on every problem and print who needs how many evaluations, and whose claims hold.
 
@@ -43,5 +45,11 @@ def leaderboard(
         rows = rows[rows.method.isin(methods)] if method else rows
         order = pd.Categorical(rows.problem, board.SUITE, ordered=True)
         rows = rows.assign(rank=order).sort_values(["rank", "method"], kind="stable")
-        show(board.standings(rows))
-        show(board.calibration(rows))
+        standings = board.standings(rows)
+        for table in (standings, board.calibration(rows)):
+            print(as_markdown(table)) if markdown else show(table)
+        if figures is not None:
+            from modelodds.experiments.leaderboard_plots import save
+
+            for written in save(rows, standings, figures):
+                print(written)

@@ -50,7 +50,8 @@ SUITE = (
 )
 SURROGATES = ("default", "paper", "round_robin", "round_robin_default", "pyvbmc", "bobe")
 PER_PARAMETER = 25  # evaluations of a model with d parameters: this many times d + 2
-SAMPLERS = 10_000  # evaluations that samplers get
+SAMPLERS = 10_000  # evaluations that samplers get, ...
+THIRSTY = {"dynesty": 200_000, "nautilus": 200_000}  # ... and those that end by themselves
 WITHIN = 0.1  # nats
 LEVELS = (0.5, 0.8, 0.95)
 
@@ -84,7 +85,7 @@ def data_of(problem: str, seed: int) -> int:
 def budget(problem: str, data: int, method: str) -> int:
     """Evaluations that a method gets, of all models together."""
     if method not in SURROGATES:
-        return SAMPLERS
+        return THIRSTY.get(method, SAMPLERS)
     return sum(PER_PARAMETER * (m.dim + 2) if m.dim else 1 for m in load(problem, data).models)
 
 
@@ -161,13 +162,14 @@ def calibration(rows: pd.DataFrame, shares: tuple[float, ...] = (0.25, 0.5, 1.0)
     found = []
     for method, group in rows.groupby("method", sort=False):
         for share in shares:
-            picked = []
-            for _, run in group.groupby(["problem", "data", "seed"]):
-                run = run.sort_values("n_evaluations")
-                before = run[
-                    run.n_evaluations <= max(share * run.n_evaluations.max(), run.n_evaluations.min())
-                ]
-                picked.append(before.iloc[-1])
-            frame = pd.DataFrame(picked)
-            found.append({"method": method, "share": share, "runs": len(frame), **coverage(frame.off)})
+            at = picked(group, share)
+            found.append({"method": method, "share": share, "runs": len(at), **coverage(at.off)})
     return pd.DataFrame(found)
+
+
+def picked(rows: pd.DataFrame, share: float) -> pd.DataFrame:
+    """The row of each run at this share of its evaluations."""
+    rows = rows.sort_values("n_evaluations", kind="stable")
+    runs = rows.groupby(["problem", "data", "method", "seed"]).n_evaluations
+    limit = np.maximum(share * runs.transform("max"), runs.transform("min"))
+    return rows[rows.n_evaluations <= limit].groupby(["problem", "data", "method", "seed"]).tail(1)

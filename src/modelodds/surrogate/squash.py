@@ -38,6 +38,11 @@ class Squash(NamedTuple):
         """Squashed; as the surrogate need not follow what is beyond t, that is nearer to the best."""
         return cls(6.0 + d, SCALE)
 
+    @classmethod
+    def exact(cls) -> "Squash":
+        """The scale as it is, followed all the way down: for a log-likelihood that is as good as quadratic."""
+        return cls(np.inf)
+
     @property
     def straight(self) -> bool:
         """Whether f is y."""

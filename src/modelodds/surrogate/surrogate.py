@@ -22,6 +22,8 @@ FULL_REFIT_GROWTH = 1.4  # several starts and all kernels whenever the observati
 SURPRISE = 2.5  # standard deviations off that make the next refit due at once
 ROUGH, SMOOTH = CONTENDERS[:1], CONTENDERS[1:]  # squashing is for the rough, whose scale has a kink, ...
 FLAT = 0.05  # ... and the typical coefficient of its mean, in nats: next to constant
+SPARE = 3  # observations beyond a quadratic's coefficients that let it be believed all the way down, ...
+QUADRATIC = 2.0  # ... if all else varies by no more than this, in nats
 STARTS = 3  # of a full refit
 FEW = 64  # points of a prediction are padded to a multiple of this
 FORGET = 0.9  # weight of a prediction against the next one in the surrogate's record
@@ -82,13 +84,21 @@ class Surrogate:
         """
         data = self._data()
         n = float((data.mask / (1.0 + data.noise)).sum())
-        p = n_basis(self.spec.mean, data.x.shape[1])
+        p = self._coefficients()
         return (max(n, p + 1.0) / max(n - p, 1.0)) ** 2
+
+    def _coefficients(self) -> int:
+        return n_basis(self.spec.mean, self.observations.x.shape[1])
+
+    def _next_test(self) -> float:
+        """Observations at which the quadratic is put to the test: SPARE more than it needs, then twice that."""
+        spare = self._full_fit_at - self._coefficients()
+        return self._coefficients() + (SPARE if spare < SPARE else 2 * spare)
 
     def update(self) -> None:
         """Refit the hyperparameters if it pays, and condition on all observations."""
         n = len(self.observations)
-        if not self._fits or n >= FULL_REFIT_GROWTH * self._full_fit_at:
+        if not self._fits or n >= min(FULL_REFIT_GROWTH * self._full_fit_at, self._next_test()):
             self._refit(full=True)
         elif self._surprised or n >= self._fitted_at + max(1, n // 10):
             self._refit(full=False)
@@ -111,6 +121,9 @@ class Surrogate:
         for squash in self._scales():
             self._fits[squash] = self._fitted(squash, STARTS, 100)
             losses[squash] = self._fits[squash].loss - float(np.log(squash.slope(gap)).sum())
+        exact, d = Squash.exact(), self.observations.x.shape[1]
+        if exact in losses and self._fits[exact].hyper(d).log_amplitude > np.log(QUADRATIC):
+            del losses[exact]
         self.squash = min(losses, key=lambda squash: losses[squash])
 
     def _fitted(self, squash: Squash, starts: int, iterations: int) -> Fit:
@@ -134,11 +147,15 @@ class Surrogate:
         )
 
     def _scales(self) -> list[Squash]:
-        """The scales to choose from: straight, and squashed where anything is so far below."""
+        """The scales to choose from: straight, and squashed or exact where anything is so far below."""
         d, gap = self.observations.x.shape[1], self.observations.gap()
         scales = [Squash.none(d)]
-        if self.method.squash == "auto" and (gap > Squash.some(d).followed).any():
+        if self.method.squash == "none":
+            return scales
+        if (gap > Squash.some(d).followed).any():
             scales.append(Squash.some(d))
+        if 0 < self._coefficients() <= len(gap) - SPARE and (gap > Squash.none(d).followed).any():
+            scales.append(Squash.exact())
         return scales
 
     def with_pending(self, x: Array) -> GP:
@@ -160,7 +177,7 @@ class Surrogate:
 
         In nats relative to the best observation, (m,); None where there is no such scale.
         """
-        squash = next((squash for squash in self._fits if squash != self.squash), None)
+        squash = next((s for s in self._fits if s not in (self.squash, Squash.exact())), None)
         if squash is None:
             return None
         data = self.observations.data(self.method.shaped_noise, squash=squash)

@@ -1,0 +1,91 @@
+"""Figures of the leaderboard: who needs how many evaluations, and whose intervals hold what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from modelodds.experiments.leaderboard import errors, picked
+from modelodds.plots import PALETTE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEVELS = np.linspace(0.05, 0.99, 48)
+MARKS = ("o", "s", "D", "^", "v", "P", "X", "*")
+
+
+def covered(rows: pd.DataFrame, share: float = 1.0) -> dict[str, np.ndarray]:
+    """Share of each method's runs whose interval of each of LEVELS has the truth, by method."""
+    found = {}
+    for method, group in errors(rows).groupby("method", sort=False):
+        off = picked(group, share).off.to_numpy()
+        found[str(method)] = np.array([(off <= special.ndtri(0.5 + 0.5 * p)).mean() for p in LEVELS])
+    return found
+
+
+def draw_needed(standings: pd.DataFrame) -> Figure:
+    """Evaluations to the answer, one line per problem; open marks at the edge where the median run failed."""
+    from matplotlib.figure import Figure
+
+    problems, methods = list(dict.fromkeys(standings.problem)), list(dict.fromkeys(standings.method))
+    figure = Figure(figsize=(8, 0.32 * len(problems) + 1.2), layout="constrained")
+    axes = figure.subplots()
+    never = 1.6 * standings.needed[np.isfinite(standings.needed)].max()
+    for i, method in enumerate(methods):
+        rows = standings[standings.method == method]
+        y = np.array([problems.index(p) for p in rows.problem]) + 0.12 * (i - 0.5 * (len(methods) - 1))
+        reached = np.isfinite(rows.needed.to_numpy())
+        x = np.where(reached, rows.needed, never)
+        style: dict[str, Any] = {
+            "marker": MARKS[i % len(MARKS)],
+            "color": PALETTE[i % len(PALETTE)],
+            "linestyle": "none",
+        }
+        axes.plot(x[reached], y[reached], label=method, **style)
+        axes.plot(x[~reached], y[~reached], fillstyle="none", **style)
+    axes.set_xscale("log")
+    axes.axvline(never / 1.25, color="0.7", linewidth=0.8)
+    axes.set_yticks(range(len(problems)), problems)
+    axes.invert_yaxis()
+    axes.grid(axis="y", color="0.9")
+    axes.set_xlabel(
+        "evaluations of all models until the log-odds stay within 0.1 nats (open: not reached)", fontsize=9
+    )
+    figure.legend(loc="outside upper center", ncols=min(4, len(methods)), frameon=False)
+    return figure
+
+
+def draw_calibration(rows: pd.DataFrame) -> Figure:
+    """Coverage against level, at the end of the budget and half-way there."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    for axes, share, title in zip(
+        figure.subplots(1, 2, sharey=True),
+        (0.5, 1.0),
+        ("half of the budget", "all of the budget"),
+        strict=True,
+    ):
+        axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
+        for i, (method, held) in enumerate(covered(rows, share).items()):
+            axes.plot(LEVELS, held, color=PALETTE[i % len(PALETTE)], label=method)
+        axes.set(title=title, xlabel="level of the interval", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    figure.axes[0].set_ylabel("share of runs it held in")
+    figure.axes[1].legend(loc="upper left", frameon=False, fontsize=9)
+    return figure
+
+
+def save(rows: pd.DataFrame, standings: pd.DataFrame, folder: Path) -> list[Path]:
+    """Both figures as PNG and SVG."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, figure in (("needed", draw_needed(standings)), ("calibration", draw_calibration(rows))):
+        for ending in ("png", "svg"):
+            written.append(folder / f"leaderboard-{name}.{ending}")
+            figure.savefig(written[-1], dpi=150)
+    return written
