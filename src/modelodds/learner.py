@@ -134,7 +134,7 @@ class Learner:
             self._reckon()
             found = self._evidence(self._nodes, self._mean, self._variance)
             if self.surrogate.squash == Squash.exact() != self._scale:
-                self._track.clear()  # a quadratic that has passed its test need not answer for what was before
+                self._track.clear()  # a quadratic that has passed its test starts anew
             self._scale = self.surrogate.squash
             self._track[len(self.surrogate.observations)] = found.mean
             self.evidence = Evidence(

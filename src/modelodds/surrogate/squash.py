@@ -40,7 +40,7 @@ class Squash(NamedTuple):
 
     @classmethod
     def exact(cls) -> "Squash":
-        """The scale as it is, followed all the way down: for a log-likelihood that is as good as quadratic."""
+        """The scale as it is, followed all the way down: for a log-likelihood as good as quadratic."""
         return cls(np.inf)
 
     @property

@@ -91,7 +91,7 @@ class Surrogate:
         return n_basis(self.spec.mean, self.observations.x.shape[1])
 
     def _next_test(self) -> float:
-        """Observations at which the quadratic is put to the test: SPARE more than it needs, then twice that."""
+        """Observations at which the quadratic is tested: SPARE more than it needs, then twice that."""
         spare = self._full_fit_at - self._coefficients()
         return self._coefficients() + (SPARE if spare < SPARE else 2 * spare)
 
