@@ -187,7 +187,7 @@ def test_the_evidence_of_a_squashed_surrogate() -> None:
     for i, x in enumerate(points):
         learner.ask(i, x)
         learner.tell(i, float(cliff(x)), 0.0)
-    learner.update()
+    learner.update(len(learner.surrogate.observations))
     assert not learner.surrogate.squash.straight
     error, sd = learner.evidence.mean - cliff_log_evidence(), np.sqrt(learner.evidence.variance)
     assert abs(error) < 0.1 and abs(error) < 4 * sd

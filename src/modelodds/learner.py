@@ -26,8 +26,9 @@ ROUNDS = 4  # at most this many moves of the nodes per observation
 CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
 REPLICATES = 4  # independent sets of nodes behind a reported evidence, and behind the nodes' error
+COARSE = 0.004  # nats of difference between such sets, above which all of them are used
 RECKONED = 1.4  # the nodes' error is reckoned again when they move, or there are so many more observations
-LATELY = 0.7  # an estimate's recent movement is that since it had this share of its observations, ...
+LATELY = 0.7  # an estimate's recent movement is that since this share of the session's evaluations, ...
 MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
 CLIMB_GROWTH = 1.5  # uphill is looked again when the session has grown by this factor
 WORTH = 1.0  # nats of gain that make a step uphill worth its while, ...
@@ -68,10 +69,11 @@ class Learner:
                 Nodes.from_prior(model.prior, method.n_nodes, np.random.default_rng(int(s)))
                 for s in rng.integers(2**63, size=REPLICATES - 1 if method.calibrated else 0)
             ]
-        self._reckoned: tuple[Nodes | None, int] = (None, 0)  # nodes and observations of the last reckoning
-        self._node_variance = 0.0
-        self._scale = self.surrogate.squash
-        self._track: dict[int, float] = {}  # the evidence's mean, by how many observations there were
+        self._copied: Nodes | None = None  # the nodes whose error was reckoned last, ...
+        self._copies: list[Nodes] = []  # ... others like them, ...
+        self._reckoned_at, self._node_variance = 0, 0.0  # ... at how many observations, and what it was
+        self._scale, self._found = self.surrogate.squash, UNKNOWN
+        self._track: dict[int, float] = {}  # the evidence's mean, by the session's evaluations
         self._stale, self._reached = True, 0.0
         self._proposal: Proposal | None = None
         self._all_in: float | None = None  # variance of the last proposal made with nothing out
@@ -122,32 +124,32 @@ class Learner:
 
     # ------------------------------------------------------------------ belief
 
-    def update(self) -> None:
-        """Bring surrogate, nodes and evidence up to date with the observations."""
-        if not self._stale or not self.known:
+    def update(self, now: int) -> None:
+        """Bring surrogate, nodes and evidence up to date; the session has ``now`` evaluations."""
+        if not self.known:
             return
         if self.model.dim == 0:
             self.evidence = self._point_evidence()
-        else:
+            return
+        if self._stale:
             self.surrogate.update()
             self._move_nodes()
-            self._reckon()
+            more, quadrature = self._quadrature()
             found = self._evidence(self._nodes, self._mean, self._variance)
+            self._found = Evidence(found.mean + more, found.variance, quadrature)
             if self.surrogate.squash == Squash.exact() != self._scale:
                 self._track.clear()  # a quadratic that has passed its test starts anew
-            self._scale = self.surrogate.squash
-            self._track[len(self.surrogate.observations)] = found.mean
-            self.evidence = Evidence(
-                found.mean, self._believed(found.variance) + self._node_variance, self._node_variance
-            )
-        self._stale = False
+            self._scale, self._stale = self.surrogate.squash, False
+        mean, variance, quadrature = self._found
+        self._track[now] = mean
+        self.evidence = Evidence(mean, self._believed(variance) + quadrature, quadrature)
 
     def _believed(self, variance: float) -> float:
         """The evidence's ``variance``, or what its recent movement says if that is more."""
         if not self.method.calibrated:
             return variance
-        n = max(self._track)
-        steps = [mean - self._track[n] for i, mean in self._track.items() if i >= LATELY * n]
+        now = max(self._track)
+        steps = [mean - self._track[now] for n, mean in self._track.items() if n >= LATELY * now]
         return max(variance, MOVED * float(np.mean(np.square(steps))))
 
     def _point_evidence(self) -> Evidence:
@@ -198,19 +200,26 @@ class Learner:
                 break
         self._reached = self.effective
 
-    def _reckon(self) -> None:
-        """Bring the variance that comes of the nodes up to date: what other sets of them would say."""
-        nodes, n = self._reckoned
-        seen = len(self.surrogate.observations)
-        if not self._others or (nodes is self._nodes and seen < RECKONED * n):
-            return
+    def _quadrature(self) -> tuple[float, float]:
+        """What other sets of nodes add to the log-evidence's mean, and the variance that comes of nodes.
+
+        Where the sets differ by little, this one goes on alone; else the evidence is that of all of them.
+        """
+        n, coarse = len(self.surrogate.observations), self._node_variance > COARSE**2
+        if not self._others:
+            return 0.0, 0.0
+        if self._copied is not self._nodes:
+            mixture = self._nodes.mixture
+            self._copies = [o if mixture is None else o.with_mixture(mixture) for o in self._others]
+        if self._copied is self._nodes and n < RECKONED * self._reckoned_at and not coarse:
+            return 0.0, self._node_variance
+        self._copied, self._reckoned_at = self._nodes, n
         found = [self._log_integral(self._nodes, self._mean, self._variance)]
-        for other in self._others:
-            if self._nodes.mixture is not None:
-                other = other.with_mixture(self._nodes.mixture)
-            found.append(self._log_integral(other, *self.surrogate.predict(other.x)))
+        found += [self._log_integral(nodes, *self.surrogate.predict(nodes.x)) for nodes in self._copies]
         self._node_variance = float(np.var(found, ddof=1))
-        self._reckoned = self._nodes, seen
+        if self._node_variance <= COARSE**2:
+            return 0.0, self._node_variance
+        return float(np.mean(found)) - found[0], self._node_variance / len(found)
 
     def _log_integral(self, nodes: Nodes, mean: Array, variance: Array) -> float:
         inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))

@@ -330,7 +330,7 @@ class Session:
     def _update(self) -> Belief:
         """Bring every learner up to date and note where the comparison stands."""
         for learner in self._learners:
-            learner.update()
+            learner.update(self.n_evaluations)
         self.standing = belief = self._belief([learner.evidence for learner in self._learners])
         if self._log and (not self._history or self._history[-1]["n_evaluations"] < self.n_evaluations):
             self._history.append(self._history_row(belief))
