@@ -72,18 +72,19 @@ def work(task: Task) -> list[dict[str, Any]]:
     return synthetic.run(task, METHODS[task.method], PER_DIMENSION * task.d)
 
 
-def borrowed(tasks: Iterable[Task], known: pd.DataFrame, ran: pd.DataFrame) -> pd.DataFrame:
+def borrowed(tasks: Iterable[Task], known: pd.DataFrame, ran: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows of the synthetic experiment, ``ran`` there by this very code, that ``known`` here is missing.
 
     The two experiments have the same runs of the methods that both have.
     """
     if ran.empty:
-        return ran
+        return []
     key = list(Task._fields)
     there = ran[made_by(ran) == code_version()]
     have = set() if known.empty else set(known[key].itertuples(index=False, name=None))
     wanted = set(map(tuple, tasks)) - have
-    return there[[task in wanted for task in there[key].itertuples(index=False, name=None)]]
+    found = there[[task in wanted for task in there[key].itertuples(index=False, name=None)]]
+    return [{str(name): value for name, value in row.items()} for row in found.to_dict("records")]
 
 
 # ---------------------------------------------------------------------- tables
@@ -103,7 +104,8 @@ def at(rows: pd.DataFrame, d: int, portion: float) -> pd.DataFrame:
 def choices(rows: pd.DataFrame, ours: str = "default") -> pd.DataFrame:
     """Share of right choices with its interval, and McNemar's test of ``ours`` against each method.
 
-    ``ours alone``: datasets on which our choice was right and the method's was not; ``it alone``: the reverse.
+    ``ours alone``: datasets on which our choice was right and the method's was not; ``it alone``: the
+    reverse.
     """
     table = []
     for d in sorted(rows.d.unique()):
@@ -128,7 +130,7 @@ def _against(wide: pd.DataFrame, ours: str, method: str) -> dict[str, Any]:
 
 
 def z_errors(rows: pd.DataFrame, ours: str = "default") -> pd.DataFrame:
-    """Fractional errors of z_1 at the end (figure 4), and one-sided paired tests that ``ours`` are smaller."""
+    """Fractional errors of z_1 at the end (figure 4), and one-sided paired tests of ``ours``."""
     table = []
     for d, wide in synthetic.final_errors(rows).groupby(level="d"):
         for method in in_order(wide.columns, METHOD_NAMES):

@@ -18,7 +18,7 @@ class Paired(NamedTuple):
 
 
 def smaller(ours: pd.Series, theirs: pd.Series) -> Paired:
-    """Tests that errors ``ours`` are smaller than ``theirs``, matched by their index; three pairs at least."""
+    """Tests that errors ``ours`` are smaller than ``theirs``, matched by their index; from three pairs on."""
     both = pd.concat([ours, theirs], axis=1).dropna().to_numpy()
     if len(both) < 3 or (both[:, 0] == both[:, 1]).all():
         return Paired(np.nan, np.nan)

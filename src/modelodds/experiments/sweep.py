@@ -54,7 +54,7 @@ def sweep(
         return
     key = list(tasks[0]._fields)  # type: ignore[attr-defined]
     if redo and out is not None:
-        _drop_stale(out, key, {_plain(task) for task in tasks})
+        drop_stale(out, tasks)
     known = {_plain(name): group for name, group in _groups(read(out), key)}
     rest = []
     for task in tasks:
@@ -64,7 +64,7 @@ def sweep(
             rest.append(task)
     for rows in _done(rest, Stamped(work), jobs, executor):
         if out is not None:
-            _append(out, rows)
+            append(out, rows)
         yield rows
 
 
@@ -157,7 +157,10 @@ def _rewrite(path: Path, text: str) -> None:
     scratch.replace(path)
 
 
-def _append(path: Path, rows: Sequence[Row]) -> None:
+def append(path: Path, rows: Sequence[Row]) -> None:
+    """Add ``rows`` to a file in one piece; a file without some of their columns gets them, empty so far."""
+    if not rows:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     frame, header = pd.DataFrame(rows), _header(path)
     if header is not None and (new := [name for name in frame.columns if name not in header]):
@@ -180,15 +183,16 @@ def _header(path: Path) -> list[str] | None:
         return next(csv.reader(file), None)
 
 
-def _drop_stale(path: Path, key: list[str], wanted: set[tuple[Any, ...]]) -> None:
-    """Take out the rows of ``wanted`` tasks that other code has made."""
+def drop_stale(path: Path, tasks: Sequence[Any]) -> None:
+    """Take out the rows of ``tasks`` that other code has made."""
     rows = read(path)
-    if rows.empty:
+    if rows.empty or not tasks:
         return
-    tasks = rows[key].itertuples(index=False, name=None)
+    wanted = {_plain(task) for task in tasks}
+    there = rows[list(tasks[0]._fields)].itertuples(index=False, name=None)
     stale = [
         code != code_version() and _plain(task) in wanted
-        for task, code in zip(tasks, made_by(rows), strict=True)
+        for task, code in zip(there, made_by(rows), strict=True)
     ]
     if any(stale):
         first, *lines = _text(path)[0].splitlines(keepends=True)
