@@ -190,7 +190,7 @@ def evidence_density(result: Result, points: int = 600) -> Density:
     location = result.log_evidence_mean + np.log(result.prior_probabilities)
     location, sd = location - location.max(), np.sqrt(np.diag(result.log_evidence_cov))
     likely = np.isfinite(location) & (location > FARTHEST)
-    sd = np.maximum(sd, 1e-3)  # a spike that still shows
+    sd = np.clip(sd, 1e-3, 50.0)  # from a spike that still shows to what an axis can hold
     grid = np.linspace((location - 4.0 * sd)[likely].min(), (location + 4.0 * sd)[likely].max(), points)
     return Density(np.exp(grid), np.exp(-0.5 * ((grid - location[:, None]) / sd[:, None]) ** 2))
 
@@ -229,12 +229,11 @@ def evidences_figure(result: Result) -> Figure:
 
     figure = Figure(figsize=(10.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    relative = {name: np.sqrt(np.expm1(sd**2)) for name, sd in result.log_evidence_sd.items()}
     probability = {
         name: _to_its_error(p, result.probability_sd[name]) for name, p in result.probabilities.items()
     }
     for i, name in enumerate(result.names):
-        says = (f"{name}: ± {100 * relative[name]:.0f} %", f"{name}: {probability[name]}")
+        says = (f"{name}: {relative(result.log_evidence_sd[name])}", f"{name}: {probability[name]}")
         beliefs = evidence_density(result), probability_density(result)
         for axes, belief, label in zip((left, right), beliefs, says, strict=True):
             axes.plot(belief.grid, belief.heights[i], linewidth=1.8, label=label, **style(i))
@@ -250,6 +249,13 @@ def evidences_figure(result: Result) -> Figure:
     _dress(left, "The evidences", "evidence, the largest being about 1", "density")
     _dress(right, "The posterior probabilities", "probability", "")
     return figure
+
+
+def relative(sd: float) -> str:
+    """Uncertainty of an evidence, in words, from the standard deviation of its logarithm."""
+    if sd < 1.0:
+        return f"± {100.0 * np.sqrt(np.expm1(sd**2)):.2g} %"
+    return f"within a factor of {np.exp(sd):.0f}" if sd < 7.0 else "unknown"
 
 
 def _to_its_error(value: float, sd: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from modelodds.errors import OptionError
 from modelodds.experiments.provenance import code_version
 
-PATIENCE = 30  # seconds in which a scheduler must answer
+PATIENCE = 10  # seconds in which a scheduler must answer
 RETRIES = 3  # times that a task is tried again after its worker died
 
 

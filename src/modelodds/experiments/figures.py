@@ -115,5 +115,5 @@ def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     figure.legend(
-        found.values(), found.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=9
+        found.values(), found.keys(), loc="outside lower center", ncols=3, frameon=False, fontsize=9
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from modelodds.model import Model
+from modelodds.plots import relative
 from modelodds.prior import Prior
 from modelodds.result import Result
 from modelodds.session import Session
@@ -69,9 +70,8 @@ def run(method: str = "default", seed: int = 0) -> Result:
 def in_words(result: Result) -> str:
     """What the figure shows, in a sentence."""
     best = result.best
-    sizes = [100 * np.sqrt(np.expm1(sd**2)) for sd in result.log_evidence_sd.values()]
+    known = " and ".join(f"{relative(sd)} ({name})" for name, sd in result.log_evidence_sd.items())
     return (
-        f"After {len(result.evaluations)} evaluations the evidences are known to ± {sizes[0]:.0f} % "
-        f"({result.names[0]}) and ± {sizes[1]:.0f} % ({result.names[1]}), and yet the probability of {best} "
-        f"is {result.probabilities[best]:.4f} ± {result.probability_sd[best]:.4f}."
+        f"After {len(result.evaluations)} evaluations the evidences are known to {known}, and yet the "
+        f"probability of {best} is {result.probabilities[best]:.4f} ± {result.probability_sd[best]:.4f}."
     )
