@@ -53,7 +53,7 @@ def test_a_failing_task_does_not_lose_the_others(address: str, tmp_path: Path) -
     tasks, out = synthetic.tasks([1], range(4), ["m"]), tmp_path / "curves.csv.gz"
     with (
         dask_cluster(address) as (executor, _),
-        pytest.raises(RuntimeError, match="1 of 4 tasks failed, first .*dataset=2.*no luck"),
+        pytest.raises(RuntimeError, match=r"1 of 4 tasks failed, first .*dataset=2.*no luck"),
     ):
         list(sweep(tasks, fails_at_two, out, executor=executor))
     assert set(read(out).dataset) == {0, 1, 3}
@@ -71,9 +71,7 @@ def test_clusters_that_would_not_give_the_same_are_refused() -> None:
     check_workers({"tcp://a": code_version()}, "here")
     with pytest.raises(OptionError, match="has no workers"):
         check_workers({}, "here")
-    with pytest.raises(
-        OptionError, match=r"1 of 2 Dask workers do not run this code .*first tcp://b: '0.0.1\+x'"
-    ):
+    with pytest.raises(OptionError, match=r"1 of 2 Dask workers do not run .*first tcp://b: '0.0.1\+x'"):
         check_workers({"tcp://a": code_version(), "tcp://b": "0.0.1+x"}, "here")
     with pytest.raises(OptionError, match="ModuleNotFoundError"):
         check_workers({"tcp://a": ModuleNotFoundError("No module named 'modelodds'")}, "here")
@@ -82,7 +80,7 @@ def test_clusters_that_would_not_give_the_same_are_refused() -> None:
 def test_silence_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("modelodds.experiments.cluster.PATIENCE", 1)
     with (
-        pytest.raises(OptionError, match="No Dask scheduler answers at tcp://127.0.0.1:9"),
+        pytest.raises(OptionError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"),
         dask_cluster("tcp://127.0.0.1:9"),
     ):
         pass
