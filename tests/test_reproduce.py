@@ -174,7 +174,10 @@ def test_agreement_is_to_the_last_digit() -> None:
     runs = [curve(2, i, "default", same) for i in range(3)]
     runs += [curve(2, i, "default_choice", same) for i in range(2)]
     runs += [curve(2, i, "default_difference", same if i else other) for i in range(3)]
+    runs += [curve(2, 0, m, same) for m in ("paper_choice", "paper_difference")]
     found = model_choice.agreement(pd.concat(runs)).set_index("method")
+    assert found.loc["default_choice", "as"] == "default" and len(found) == 3
+    assert list(found.loc["paper_difference", ["as", "runs", "the same"]]) == ["paper_choice", 1, 1]
     assert list(found.loc["default_choice", ["runs", "the same"]]) == [2, 2]
     assert list(found.loc["default_difference", ["runs", "the same"]]) == [3, 2]
 
@@ -361,6 +364,17 @@ def test_runs_of_other_code_are_told_of_and_redone(tmp_path: Path) -> None:
     assert "has runs of other code: 1 by unknown" in done.output and code_version() in done.output
     assert "other code" not in invoke(*words, "--redo").output
     assert set(read(out).code) == {code_version()} and len(read(out)) == len(rows)
+
+
+def test_runs_done_together_are_the_runs_of_processes(tmp_path: Path) -> None:
+    found = []
+    for name, how in {"one": ["--jobs", "1"], "two": ["--together", "2"]}.items():
+        out = tmp_path / name / "curves.csv"
+        words = ["reproduce", "synthetic", "--dimension", "1", "--datasets", "3", "--method", "monte_carlo"]
+        done = invoke(*words, *how, "--out", str(out))
+        assert done.exit_code == 0, done.output
+        found.append(read(out).sort_values(["dataset", "n_evaluations"]).reset_index(drop=True))
+    pd.testing.assert_frame_equal(*(frame.drop(columns="seconds") for frame in found))
 
 
 def test_bad_requests_are_refused_in_words(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,12 +15,18 @@ from modelodds.cli.ending import plain_errors, refuse
 if TYPE_CHECKING:
     import pandas as pd
 
+    from modelodds.experiments.cluster import Cluster
+
 app = typer.Typer(no_args_is_help=True, help="The experiments of Chai et al. (2019), and their statistics.")
 
 Datasets = Annotated[str, typer.Option(help="How many, or FIRST:AFTER_LAST.")]
 Method = Annotated[list[str] | None, typer.Option(help="May be repeated; all by default.")]
 Jobs = Annotated[int, typer.Option(help="Processes.")]
 Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")]
+Together = Annotated[
+    int,
+    typer.Option(help="Runs under way at once on one GPU, their linear algebra batched; 0 for processes."),
+]
 Out = Annotated[Path | None, typer.Option(help="Where runs are kept; those in it are skipped.")]
 Redo = Annotated[bool, typer.Option("--redo", help="Run again what other code has made.")]
 TableOnly = Annotated[bool, typer.Option("--table", help="Only tables and figures of what is there.")]
@@ -52,6 +58,7 @@ def synthetic(
     method: Method = None,
     jobs: Jobs = 2,
     dask: Dask = None,
+    together: Together = 0,
     out: Out = None,
     redo: Redo = False,
     table_only: TableOnly = False,
@@ -72,7 +79,7 @@ def synthetic(
         for name in methods:
             experiment.check_method(name)
         todo = experiment.tasks(dimension or range(1, 6), range(*span(datasets)), methods)
-        _run(todo, experiment.work, path, jobs, dask, redo, table_only)
+        _run(todo, experiment.work, path, Workers(jobs, dask, together), redo, table_only)
         rows = _rows(path, dimension or range(1, 6), method)
         tables = experiment.summary(rows), experiment.speed_up(rows), experiment.costs(rows)
         _show(tables, markdown)
@@ -87,6 +94,7 @@ def model_choice(
     method: Method = None,
     jobs: Jobs = 2,
     dask: Dask = None,
+    together: Together = 0,
     out: Out = None,
     redo: Redo = False,
     table_only: TableOnly = False,
@@ -115,7 +123,7 @@ def model_choice(
         if not table_only:
             made = read(path.absolute().parents[1] / "synthetic" / path.name)
             append(path, experiment.borrowed(todo, read(path), made))
-        _run(todo, experiment.work, path, jobs, dask, redo, table_only)
+        _run(todo, experiment.work, path, Workers(jobs, dask, together), redo, table_only)
         rows = _rows(path, dimensions, method)
         tables = experiment.choices(rows), experiment.z_errors(rows), experiment.agreement(rows)
         _show(tables, markdown)
@@ -139,17 +147,39 @@ def page(
 # ---------------------------------------------------------------------- what the commands share
 
 
+class Workers(NamedTuple):
+    """Who does the work: processes of this machine, a Dask cluster, or threads that share an accelerator."""
+
+    jobs: int
+    dask: str | None
+    together: int
+
+    @contextmanager
+    def cluster(self) -> Iterator[Cluster]:
+        """Where to send tasks, for as long as it takes."""
+        from modelodds.experiments.cluster import Cluster, dask_cluster
+
+        if self.dask:
+            with dask_cluster(self.dask) as cluster:
+                yield cluster
+        elif self.together:
+            from modelodds.experiments.lockstep import LockstepExecutor
+
+            with LockstepExecutor(self.together) as executor:
+                yield Cluster(executor, self.together)
+        else:
+            yield Cluster(None, self.jobs)
+
+
 def _run(
     tasks: Sequence[Any],
     work: Callable[[Any], Any],
     path: Path,
-    jobs: int,
-    dask: str | None,
+    workers: Workers,
     redo: bool,
     table_only: bool,
 ) -> None:
     """Do what is missing, and say what in the file is of other code."""
-    from modelodds.experiments.cluster import Cluster, dask_cluster
     from modelodds.experiments.pace import watched
     from modelodds.experiments.provenance import code_version, others
     from modelodds.experiments.sweep import read, sweep
@@ -157,9 +187,11 @@ def _run(
     if table_only and not path.exists():
         refuse(f"There are no runs in {path} yet; leave --table out to make them.")
     if not table_only and tasks:
-        with dask_cluster(dask) if dask else nullcontext(Cluster(None, jobs)) as (executor, workers):
-            runs = sweep(tasks, work, path, jobs, executor, redo)
-            for _ in watched(runs, tasks, ("d", "method"), workers):
+        if workers.together:  # runs of one kind are alike enough to be batched
+            tasks = sorted(tasks, key=lambda task: (task.d, task.method))
+        with workers.cluster() as (executor, n):
+            runs = sweep(tasks, work, path, workers.jobs, executor, redo)
+            for _ in watched(runs, tasks, ("d", "method"), n):
                 pass
     mixed = others(read(path), list(tasks[0]._fields)) if tasks else {}
     if mixed:

@@ -29,7 +29,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "default_choice_gaussian": {"color": GREEN, "linewidth": 2.0},
     "paper_choice": {"color": PINK, "linewidth": 1.6},
     "default_choice": {"color": PINK, "linewidth": 1.6, "linestyle": (0, (4, 2)), "zorder": 6},
-    "paper_difference": {"color": BLUE, "linewidth": 1.6, "linestyle": "--"},
+    "paper_difference": {"color": SKY, "linewidth": 1.4, "linestyle": "--"},
     "default_difference": {"color": ORANGE, "linewidth": 1.2, "linestyle": (2, (2, 4)), "zorder": 7},
     "default_mutual_information": {"color": VERMILION, "linewidth": 1.6},
 }
@@ -98,6 +98,7 @@ def choices_figure(rows: pd.DataFrame) -> Figure:
                     found = model_choice.share_right(rows, method, d)
                     axes.plot(found.index, found, label=method, **STYLES.get(method, PLAIN))
             axes.set_xlim(0, PER_DIMENSION * d)
+            axes.set_ylim(0.4, 1.02)  # a coin has one half
             _finish(axes, f"d = {d}, {family}", "share of right choices")
     _legend(figure, list(panels.flat))
     return figure

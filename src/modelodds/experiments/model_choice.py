@@ -14,7 +14,8 @@ default's, so that what the target does can be told from what the surrogate does
 
 For two models and Gaussian log-evidences, whatever tells more about the log-odds tells more about every
 function of them (Blackwell's order): ``default``, ``default_choice`` and ``default_difference`` choose the
-same points. `agreement` counts in how many runs they did.
+same points, and so do ``paper_choice`` and ``paper_difference``. `agreement` counts in how many runs they
+did.
 """
 
 from collections.abc import Iterable
@@ -142,18 +143,18 @@ def z_errors(rows: pd.DataFrame, ours: str = "default") -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def agreement(rows: pd.DataFrame, ours: str = "default") -> pd.DataFrame:
-    """Runs in which another target gave the very curve of ``ours``, to the last digit kept."""
+def agreement(rows: pd.DataFrame) -> pd.DataFrame:
+    """Runs in which two targets gave the very same curve, to the last digit kept."""
+    pairs = [("default", m) for m in DEFAULT[1:-1]] + [("paper", m) for m in PAPER[1:-1]]
+    pairs.append(("paper_choice", "paper_difference"))
     table = []
     for d, group in rows.groupby("d"):
-        wide = group.pivot(index=["dataset", "n_evaluations"], columns="method", values="z1")
-        for method in in_order(set(wide.columns) & set(DEFAULT) - {ours}, METHOD_NAMES):
-            if ours not in wide:
-                continue
-            both = wide[[ours, method]].dropna(how="all").unstack("dataset")
-            shared = [i for i in both[method].columns if both[method][i].notna().any()]
-            same = [both[ours][i].equals(both[method][i]) for i in shared if both[ours][i].notna().any()]
-            table.append({"d": d, "method": method, "runs": len(same), "the same": sum(same)})
+        runs = {key: run for key, run in group.groupby(["method", "dataset"])[["n_evaluations", "z1"]]}
+        for ours, method in pairs:
+            shared = [i for m, i in runs if m == method and (ours, i) in runs]
+            same = [np.array_equal(runs[ours, i], runs[method, i]) for i in shared]
+            if same:
+                table.append({"d": d, "method": method, "as": ours, "runs": len(same), "the same": sum(same)})
     return pd.DataFrame(table)
 
 
