@@ -62,8 +62,8 @@ def test_objectives_and_gradients_are_those_of_one_dataset_to_rounding() -> None
     vectors = [rng.normal(scale=0.5, size=d + 2) for _ in range(5)]
     args = [(vectors[i], 0, data(i), loc, scale) for i in range(5)]
     fixed = {"spec": spec, "log_space": True}
-    values, grads = batched([as_call(value_and_grad, ("spec", "log_space"), a, fixed) for a in args])
-    assert len(values) == 8  # filled up to a power of two
+    values, grads = batched([as_call(value_and_grad, ("spec", "log_space"), a, fixed) for a in args], 8)
+    assert len(values) == 8  # filled up
     for i in range(5):
         value, grad = single(*args[i], **fixed)
         np.testing.assert_allclose(values[i], value, rtol=1e-10)

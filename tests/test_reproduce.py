@@ -295,9 +295,27 @@ def test_claims_are_held_against_the_tests() -> None:
         page.claims(swapped).set_index(["against", "d"]).loc[("bridge", 1), "holds, default"]
         == "does not hold"
     )
-    assert page.claims(wide[:2]).iloc[0]["holds, default"] == "not tested"
+    assert page.claims(wide[:20]).iloc[0]["holds, default"] == "too few runs"
     assert table.loc[("reversible_jump", 2), "claimed"] == "yes"
     assert "6 of the paper's 6 claims" in page.tally(page.claims(wide))
+
+
+def test_the_papers_claims_on_model_choice() -> None:
+    rows = experiment({"paper": 0.02, "round_robin": 0.03, "paper_choice_gaussian": 0.5}, n=40)
+    table = page.choice_claims(rows)
+    assert list(table.verdict[:3]) == ["does not hold", "holds", "holds"]  # no larger: refuted
+    wide = synthetic.final_errors(rows).xs(2, level="d")
+    assert table.p[2] == pytest.approx(smaller(wide.paper, wide.paper_choice_gaussian).t)
+    hits = [
+        model_choice.at(rows[rows.method == m], 2, 1.0).sort_values("dataset")
+        for m in ("paper", "paper_choice_gaussian")
+    ]
+    assert table.p[3] == pytest.approx(mcnemar(*(model_choice.right(h) for h in hits)).p)
+    same = page.choice_claims(
+        experiment({"paper": 0.02, "round_robin": 0.02, "paper_choice_gaussian": 0.02}, n=40)
+    )
+    assert list(same.verdict) == ["not refuted", "does not hold", "does not hold", "does not hold"]
+    assert set(page.choice_claims(rows[rows.dataset < 9]).verdict) == {"too few runs"}
 
 
 def test_the_page_says_what_is_missing_and_which_code_it_was(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import cache
+from math import ceil
 from typing import Any
 
 import jax
@@ -26,6 +27,7 @@ import numpy as np
 
 from modelodds.precision import gate
 
+SIZES = (1 / 16, 1 / 4, 1)  # of a batch, as shares of the width: each is a program to compile
 COMPANY = 0.25  # groups at least this large beside the largest are answered with it
 
 
@@ -123,11 +125,15 @@ class LockstepExecutor(Executor):
         while groups := self._ready():
             start = time.perf_counter()
             # All are sent off before any answer is fetched: the device works while the host stacks the next.
-            for group, answer in [(group, _attempt(group)) for group in groups]:
+            for group, answer in [(group, _attempt(group, self._size(group))) for group in groups]:
                 _deliver(group, answer)
             self.tally.calls += sum(map(len, groups))
             self.tally.batches += len(groups)
             self.tally.seconds += time.perf_counter() - start
+
+    def _size(self, group: list[Call]) -> int:
+        """The smallest of a few sizes that holds the group."""
+        return next(size for share in SIZES if (size := ceil(share * self.width)) >= len(group))
 
     def _ready(self) -> list[list[Call]]:
         """The groups to answer, once no thread is busy; empty when all is done."""
@@ -157,12 +163,12 @@ def as_call(
     return Call(key, fn, fixed, arrays, tree)
 
 
-def batched(group: list[Call]) -> Any:
-    """One call of the mapped function for all of ``group``; results have a leading axis of at least as many.
+def batched(group: list[Call], size: int = 0) -> Any:
+    """One call of the mapped function for all of ``group``; results have a leading axis of ``size`` at least.
 
-    That axis is a power of two, so that few programs are compiled; the last call fills it up.
+    The last call fills it up, so that few sizes have to be compiled.
     """
-    first, size = group[0], 1 << (len(group) - 1).bit_length()
+    first = group[0]
     rows = [*group, *[group[-1]] * (size - len(group))]
     stacked = [np.stack([call.leaves[i] for call in rows]) for i in range(len(first.leaves))]
     with jax.enable_x64(True):
@@ -180,9 +186,9 @@ def _mapped(fn: Callable[..., Any], static: tuple[tuple[str, Any], ...], tree: A
     return jax.jit(jax.vmap(one))
 
 
-def _attempt(group: list[Call]) -> Any:
+def _attempt(group: list[Call], size: int) -> Any:
     try:
-        return batched(group)
+        return batched(group, size)
     except Exception as error:
         return error
 
