@@ -82,6 +82,22 @@ def test_fits_of_many_datasets_together_find_the_same_hyperparameters() -> None:
     assert executor.tally.batches < executor.tally.calls
 
 
+def test_constants_may_come_by_position_or_by_default() -> None:
+    def scaled(x: Any, how: str = "twice") -> Any:
+        return 2.0 * x if how == "twice" else x
+
+    calls = [
+        as_call(scaled, ("how",), (np.ones(2),), {}),
+        as_call(scaled, ("how",), (np.ones(2), "twice"), {}),
+    ]
+    calls += [
+        as_call(scaled, ("how",), (np.ones(2), "once"), {}),
+        as_call(scaled, ("how",), (), {"x": np.ones(2)}),
+    ]
+    assert [float(batched([call])[0, 0]) for call in calls] == [2.0, 2.0, 1.0, 2.0]
+    assert calls[1].static == (("how", "twice"),) and calls[0].key == calls[3].key
+
+
 def test_an_error_is_its_runs_alone() -> None:
     def wrong_shapes() -> Any:
         return turn(np.eye(4), vector=np.ones(3), power=1)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import signature
 from math import ceil
 from typing import Any
 
@@ -156,7 +157,9 @@ def as_call(
     fn: Callable[..., Any], static: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Call:
     """A call of ``fn`` as it is grouped: by function, compile-time constants, structure and shapes."""
-    fixed = tuple((name, kwargs[name]) for name in static)
+    if any(name not in kwargs for name in static):  # a constant may have come by position
+        args, kwargs = (), dict(zip(signature(fn).parameters, args, strict=False)) | kwargs
+    fixed = tuple((name, kwargs[name]) for name in static if name in kwargs)
     leaves, tree = jax.tree.flatten((args, {k: v for k, v in kwargs.items() if k not in static}))
     arrays = tuple(np.asarray(leaf) for leaf in leaves)
     key = fn, fixed, tree, tuple((a.shape, a.dtype.str) for a in arrays)
