@@ -247,9 +247,9 @@ def test_reproduce_synthetic_runs_and_prints_its_table(tmp_path: Path) -> None:
              "--jobs", "1", "--out", str(out)]  # fmt: skip
     done = invoke(*words)
     assert done.exit_code == 0, done.output
-    (line,) = [line.split() for line in done.output.splitlines() if "monte_carlo" in line]
+    (line,) = [line.split() for line in done.output.splitlines() if "1  monte_carlo" in line]
     assert line[:3] == ["1", "monte_carlo", "2"]
-    assert list(read(out).columns) == COLUMNS and set(read(out).dataset) == {0, 1}
+    assert list(read(out).columns) == [*COLUMNS, "seconds", "code"] and set(read(out).dataset) == {0, 1}
     mean = synthetic.final_errors(read(out)).monte_carlo.mean()
     assert line[3] == f"{mean:.3g}"
     again = invoke("reproduce", "synthetic", "--table", "--out", str(out))

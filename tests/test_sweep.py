@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from modelodds import __version__
 from modelodds.baselines import METHODS
 from modelodds.experiments.curves import Pair, curve, settled_at
+from modelodds.experiments.provenance import code_version, made_by, others, source_hash
 from modelodds.experiments.sweep import FOR_WORKERS, read, sweep
 from modelodds.problems import Problem, load
 from modelodds.problems.nested import nested
@@ -23,6 +25,7 @@ class Task(NamedTuple):
     number: int
 
 
+STAMPS = ["seconds", "code"]
 TASKS = [Task(name, number) for number in range(3) for name in "ab"]
 
 
@@ -58,8 +61,8 @@ class Counted:
 
 
 def frame(rows: list[Any]) -> pd.DataFrame:
-    """Rows of all tasks, in the tasks' order."""
-    table = pd.DataFrame([row for task in rows for row in task])
+    """Rows of all tasks, in the tasks' order, without their stamps."""
+    table = pd.DataFrame([row for task in rows for row in task]).drop(columns=STAMPS, errors="ignore")
     return table.sort_values(["number", "name", "step"]).reset_index(drop=True)
 
 
@@ -112,13 +115,13 @@ def test_a_file_says_the_same_to_pandas(tmp_path: Path) -> None:
     """Many gzip members are one gzip file to the rest of the world."""
     out = tmp_path / "rows.csv.gz"
     list(sweep(TASKS, three, out))
-    pd.testing.assert_frame_equal(pd.read_csv(out), read(out))
+    pd.testing.assert_frame_equal(pd.read_csv(out), read(out), rtol=1e-14)
 
 
 # ---------------------------------------------------------------------- after a kill
 
 
-@pytest.mark.parametrize("cut", [1, 5, 30])
+@pytest.mark.parametrize("cut", [1, 5, 60])
 @pytest.mark.parametrize(("suffix", "work"), [("csv", one), ("csv.gz", three)])
 def test_a_file_cut_short_goes_on_from_its_last_whole_task(
     suffix: str, work: Any, cut: int, tmp_path: Path
@@ -128,7 +131,7 @@ def test_a_file_cut_short_goes_on_from_its_last_whole_task(
     out.write_bytes(out.read_bytes()[:-cut])
     same(
         frame([read(out).to_dict("records")]),
-        expected(TASKS[: 2 if cut < 30 or suffix == "csv.gz" else 1], work),
+        expected(TASKS[: 2 if cut < 60 or suffix == "csv.gz" else 1], work),
     )
     counted = Counted(work)
     same(frame(list(sweep(TASKS, counted, out))), expected(TASKS, work))
@@ -149,8 +152,75 @@ def test_a_gzip_file_cut_in_its_first_task_starts_anew(tmp_path: Path) -> None:
     list(sweep(TASKS[:1], three, out))
     out.write_bytes(out.read_bytes()[:-3])
     list(sweep(TASKS, three, out))
-    assert list(read(out).columns) == ["name", "number", "step", "value"]
+    assert list(read(out).columns) == ["name", "number", "step", "value", *STAMPS]
     same(frame([read(out).to_dict("records")]), expected())
+
+
+# ---------------------------------------------------------------------- which code, how long
+
+
+def test_rows_say_which_code_made_them_and_how_long_it_took(tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv.gz"
+    (rows,) = sweep(TASKS[:1], three, out)
+    assert all(row["code"] == code_version() and 0 < row["seconds"] < 1 for row in rows)
+    assert set(read(out).code) == {code_version()} and code_version().startswith(f"{__version__}+")
+    (timed,) = sweep(TASKS[:1], lambda task: [task._asdict() | {"seconds": 7.0}])
+    assert timed[0]["seconds"] == 7.0  # work that took its own time is believed
+
+
+def test_a_file_from_before_the_stamps_is_read_and_goes_on(tmp_path: Path) -> None:
+    for suffix in ("csv", "csv.gz"):
+        out = tmp_path / f"rows.{suffix}"
+        pd.DataFrame(three(TASKS[0])).to_csv(out, index=False)
+        work = Counted(three)
+        same(frame(list(sweep(TASKS[:2], work, out))), expected(TASKS[:2]))
+        assert work.done == TASKS[1:2]
+        rows = read(out)
+        assert list(rows.columns) == ["name", "number", "step", "value", *STAMPS]
+        assert list(made_by(rows)) == ["unknown"] * 3 + [code_version()] * 3
+        pd.testing.assert_frame_equal(rows.iloc[:3, :4], pd.DataFrame(three(TASKS[0])), check_exact=True)
+        assert others(rows, ["name", "number"]) == {"unknown": 1}
+        assert others(rows.iloc[3:], ["name", "number"]) == {} == others(read(None), ["name"])
+
+
+def test_redo_runs_again_what_other_code_has_made(tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv.gz"
+    list(sweep(TASKS[:3], three, out))
+    old = read(out)
+    old.loc[old.name == "a", "code"] = "0.0.1+00000000"  # TASKS[0] and TASKS[2]
+    old.to_csv(out, index=False)
+    assert others(read(out), ["name", "number"]) == {"0.0.1+00000000": 2}
+    kept, again = Counted(three), Counted(three)
+    list(sweep(TASKS[:2], kept, out))
+    assert kept.done == []
+    same(frame(list(sweep(TASKS[:2], again, out, redo=True))), expected(TASKS[:2]))
+    assert again.done == TASKS[:1] and others(read(out), ["name", "number"]) == {"0.0.1+00000000": 1}
+    assert len(read(out)) == 9
+    list(sweep(TASKS[:3], three, out, redo=True))
+    assert others(read(out), ["name", "number"]) == {} and len(read(out)) == 9
+
+
+def test_redo_of_a_whole_file_starts_it_anew(tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv"
+    pd.DataFrame(one(TASKS[0])).to_csv(out, index=False)
+    list(sweep(TASKS[:1], one, out, redo=True))
+    assert len(read(out)) == 1 and set(read(out).code) == {code_version()}
+
+
+def test_the_hash_is_of_what_can_change_a_number(tmp_path: Path) -> None:
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "gp.py").write_text("a = 1\n")
+    first = source_hash(tmp_path)
+    (tmp_path / "cli" / "main.py").write_text("b = 1\n")
+    (tmp_path / "plots.py").write_text("b = 1\n")
+    (tmp_path / "notes.txt").write_text("c")
+    assert source_hash(tmp_path) == first and len(first) == 8
+    (tmp_path / "gp.py").write_bytes(b"a = 1\r\n")
+    assert source_hash(tmp_path) == first
+    (tmp_path / "gp.py").write_text("a = 2\n")
+    second = source_hash(tmp_path)
+    (tmp_path / "gp.py").rename(tmp_path / "pg.py")
+    assert len({first, second, source_hash(tmp_path)}) == 3
 
 
 # ---------------------------------------------------------------------- failures and processes

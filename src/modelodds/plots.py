@@ -172,3 +172,93 @@ def _moments(mean: Array, sd: Array, log_prior: Array) -> tuple[Array, Array]:
         return np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
     z, cov = odds.moments(mean, sd, log_prior)
     return z, np.sqrt(np.diag(cov))
+
+
+@dataclass(frozen=True)
+class Density:
+    """Beliefs as curves: `grid` (g,) and the densities of the k models there, (k, g), each with peak one."""
+
+    grid: Array
+    heights: Array
+
+
+def evidence_density(result: Result, points: int = 600) -> Density:
+    """Belief on each evidence, prior probability included, in units of the largest one's median.
+
+    Densities are of the log-evidence, which is Gaussian; the grid is of evidences.
+    """
+    location = result.log_evidence_mean + np.log(result.prior_probabilities)
+    location, sd = location - location.max(), np.sqrt(np.diag(result.log_evidence_cov))
+    likely = np.isfinite(location) & (location > FARTHEST)
+    sd = np.clip(sd, 1e-3, 50.0)  # from a spike that still shows to what an axis can hold
+    grid = np.linspace((location - 4.0 * sd)[likely].min(), (location + 4.0 * sd)[likely].max(), points)
+    return Density(np.exp(grid), np.exp(-0.5 * ((grid - location[:, None]) / sd[:, None]) ** 2))
+
+
+def probability_density(result: Result, points: int = 600) -> Density:
+    """Belief on each posterior probability: log-odds of a model against all others, smoothed from draws."""
+    from scipy.special import logsumexp
+    from scipy.stats import gaussian_kde
+
+    location = result.log_evidence_mean + np.log(result.prior_probabilities)
+    draws = odds.draws(location, np.sqrt(np.diag(result.log_evidence_cov)), 2048)
+    grid = (np.arange(points) + 0.5) / points
+    logit, heights = np.log(grid / (1.0 - grid)), []
+    for i in range(len(result.names)):
+        log_odds = draws[:, i] - logsumexp(np.delete(draws, i, axis=1), axis=1)
+        narrow = log_odds.std() < 1e-3
+        density = np.zeros(points) if narrow else gaussian_kde(log_odds)(logit) / (grid * (1.0 - grid))
+        if density.max() < 1e-12:  # all between two points of the grid
+            density[np.abs(logit - log_odds.mean()).argmin()] = 1.0
+        heights.append(density / density.max())
+    return Density(grid, np.array(heights))
+
+
+def evidences_figure(result: Result) -> Figure:
+    """What is known of the evidences, and what follows for the probabilities (Chai et al. 2019, figure 1).
+
+    Wide beliefs on the left and narrow ones on the right are what makes it worth asking for the odds rather
+    than for every evidence.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Save it with `figure.savefig("evidences.png")`; a notebook shows it as it is.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.0, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    probability = {
+        name: _to_its_error(p, result.probability_sd[name]) for name, p in result.probabilities.items()
+    }
+    for i, name in enumerate(result.names):
+        says = (f"{name}: {relative(result.log_evidence_sd[name])}", f"{name}: {probability[name]}")
+        beliefs = evidence_density(result), probability_density(result)
+        for axes, belief, label in zip((left, right), beliefs, says, strict=True):
+            axes.plot(belief.grid, belief.heights[i], linewidth=1.8, label=label, **style(i))
+            axes.fill_between(
+                belief.grid, belief.heights[i], color=style(i)["color"], alpha=0.15, linewidth=0
+            )
+    for axes in (left, right):
+        axes.set_ylim(0, 1.08)
+        axes.set_yticks([])
+        axes.legend(frameon=False, fontsize=9, loc="upper center")
+    left.set_xscale("log")
+    right.set_xlim(0, 1)
+    _dress(left, "The evidences", "evidence, the largest being about 1", "density")
+    _dress(right, "The posterior probabilities", "probability", "")
+    return figure
+
+
+def relative(sd: float) -> str:
+    """Uncertainty of an evidence, in words, from the standard deviation of its logarithm."""
+    if sd < 1.0:
+        return f"± {100.0 * np.sqrt(np.expm1(sd**2)):.2g} %"
+    return f"within a factor of {np.exp(sd):.0f}" if sd < 7.0 else "unknown"
+
+
+def _to_its_error(value: float, sd: float) -> str:
+    """A number with as many digits as its error leaves."""
+    digits = int(np.clip(np.ceil(-np.log10(max(sd, 1e-12))), 2, 8))
+    return f"{value:.{digits}f} ± {sd:.{digits}f}"

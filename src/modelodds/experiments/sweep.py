@@ -3,20 +3,26 @@
 A task is a named tuple; its fields are the first columns of its rows and tell it from all others. Every
 task's rows go to the file in one piece: into a CSV file line by line (for tasks of one row), into a
 ``.csv.gz`` as one gzip member, so that a kill in the middle of a write costs that task and nothing else.
+
+Two columns come last: the ``seconds`` that a task took, and the ``code`` that did it (``provenance.py``).
 """
 
+import csv
 import gzip
 import io
 import os
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, nullcontext
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
+
+from modelodds.experiments.provenance import code_version, made_by
 
 Row = dict[str, Any]
 T = TypeVar("T", bound=tuple[Any, ...])
@@ -36,15 +42,19 @@ def sweep(
     out: Path | None = None,
     jobs: int = 1,
     executor: Executor | None = None,
+    redo: bool = False,
 ) -> Iterator[Sequence[Row]]:
     """Rows of every task: those that ``out`` has already first, then the others' as they are done.
 
-    ``jobs`` processes do the work, or an ``executor`` of one's own.
+    ``jobs`` processes do the work, or an ``executor`` of one's own. With ``redo``, tasks whose rows are of
+    other code are done again, and those rows are dropped.
     """
     tasks = list(tasks)
     if not tasks:
         return
     key = list(tasks[0]._fields)  # type: ignore[attr-defined]
+    if redo and out is not None:
+        drop_stale(out, tasks)
     known = {_plain(name): group for name, group in _groups(read(out), key)}
     rest = []
     for task in tasks:
@@ -52,10 +62,24 @@ def sweep(
             yield [{str(k): v for k, v in row.items()} for row in known[_plain(task)].to_dict("records")]
         else:
             rest.append(task)
-    for rows in _done(rest, work, jobs, executor):
+    for rows in _done(rest, Stamped(work), jobs, executor):
         if out is not None:
-            _append(out, rows)
+            append(out, rows)
         yield rows
+
+
+class Stamped(Generic[T]):
+    """Work whose rows say how long it took and which code did it: that of the process that does it."""
+
+    def __init__(self, work: Callable[[T], Sequence[Row]]) -> None:
+        self.work = work
+
+    def __call__(self, task: T) -> list[Row]:
+        """The task's rows, stamped."""
+        start = time.perf_counter()
+        rows = self.work(task)
+        seconds = float(f"{time.perf_counter() - start:.3g}")
+        return [{**row, "seconds": row.get("seconds", seconds), "code": code_version()} for row in rows]
 
 
 def _done(
@@ -69,11 +93,15 @@ def _done(
         with nullcontext() if executor is not None else pool:
             futures = {pool.submit(work, task): task for task in tasks}
             failed: list[tuple[T, BaseException]] = []
-            for future in as_completed(futures):
-                if (error := future.exception()) is None:
-                    yield future.result()
-                else:
-                    failed.append((futures[future], error))
+            try:
+                for future in as_completed(futures):
+                    if (error := future.exception()) is None:
+                        yield future.result()
+                    else:
+                        failed.append((futures[future], error))
+            finally:  # after Ctrl-C nobody wants to wait for what has not begun
+                for future in futures:
+                    future.cancel()
             if failed:  # the others are done and kept; a rerun tries these again
                 raise RuntimeError(f"{len(failed)} of {len(tasks)} tasks failed, first {failed[0]!r}")
 
@@ -129,12 +157,47 @@ def _rewrite(path: Path, text: str) -> None:
     scratch.replace(path)
 
 
-def _append(path: Path, rows: Sequence[Row]) -> None:
+def append(path: Path, rows: Sequence[Row]) -> None:
+    """Add ``rows`` to a file in one piece; a file without some of their columns gets them, empty so far."""
+    if not rows:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = not path.exists() or path.stat().st_size == 0
-    text = pd.DataFrame(rows).to_csv(index=False, header=new, lineterminator="\n")
+    frame, header = pd.DataFrame(rows), _header(path)
+    if header is not None and (new := [name for name in frame.columns if name not in header]):
+        first, *lines = _text(path)[0].splitlines()  # as text: numbers stay as they were written
+        _rewrite(
+            path, "\n".join([",".join([first, *new]), *(line + "," * len(new) for line in lines)]) + "\n"
+        )
+        header += new
+    frame = frame if header is None else frame.reindex(columns=header)
+    text = frame.to_csv(index=False, header=header is None, lineterminator="\n")
     with path.open("ab") as file:
         file.write(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
+
+
+def _header(path: Path) -> list[str] | None:
+    """Columns of a file; None where there are none yet."""
+    if not path.exists() or path.stat().st_size == 0:
+        return None
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+        return next(csv.reader(file), None)
+
+
+def drop_stale(path: Path, tasks: Sequence[Any]) -> None:
+    """Take out the rows of ``tasks`` that other code has made."""
+    rows = read(path)
+    if rows.empty or not tasks:
+        return
+    wanted = {_plain(task) for task in tasks}
+    there = rows[list(tasks[0]._fields)].itertuples(index=False, name=None)
+    stale = [
+        code != code_version() and _plain(task) in wanted
+        for task, code in zip(there, made_by(rows), strict=True)
+    ]
+    if any(stale):
+        first, *lines = _text(path)[0].splitlines(keepends=True)
+        kept = [line for line, gone in zip(lines, stale, strict=True) if not gone]
+        _rewrite(path, "".join([first, *kept]) if kept else "")
 
 
 def _groups(frame: pd.DataFrame, key: list[str]) -> Iterable[tuple[Any, pd.DataFrame]]:

@@ -1,0 +1,233 @@
+"""The page of docs that holds the paper's claims against what the experiments found.
+
+Every figure on it is computed here from the result files; where these are not complete, the page says so.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from shutil import copyfile
+
+import numpy as np
+import pandas as pd
+
+from modelodds.experiments import model_choice, motivation, synthetic
+from modelodds.experiments.provenance import made_by
+from modelodds.experiments.statistics import mcnemar, smaller, worst_share
+from modelodds.experiments.sweep import read
+
+LEVEL = 0.01  # of significance, the paper's
+DATASETS = 100
+ENOUGH = 30  # datasets, below which there is no verdict
+DIMENSIONS = (1, 2, 3, 4, 5)
+RIVALS = {  # and the dimensions for which the paper claims to be better
+    "round_robin": DIMENSIONS,
+    "bridge": DIMENSIONS,
+    "reversible_jump": (1, 2, 3),
+    "round_robin_default": (),
+}
+
+TEMPLATE = Path(__file__).with_suffix(".md")
+NOTHING = "*(no runs yet)*"
+
+
+def write(out: Path, results: Path) -> list[Path]:
+    """Write the page to ``out`` and its figures beside it, from the files in ``results``."""
+    images = out.parent / "img" / "paper"
+    copied = _copy(results, images)
+    slots = _motivation(results / "motivation")
+    slots |= _synthetic(read(results / "synthetic" / synthetic.OUT.name))
+    slots |= _model_choice(read(results / "model_choice" / model_choice.OUT.name))
+    slots |= {
+        "image_motivation": _image(copied, "motivation/evidences", "Evidences and probabilities"),
+        "image_synthetic": _image(copied, "synthetic/errors", "Fractional error of z₁ against evaluations"),
+        "image_errors": _image(copied, "model_choice/errors", "Fractional error of z₁ under each target"),
+        "image_right": _image(copied, "model_choice/right", "Share of right choices against evaluations"),
+    }
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(TEMPLATE.read_text(encoding="utf-8").format(**slots), encoding="utf-8")
+    return [out, *(images / name for name in copied.values())]
+
+
+def _copy(results: Path, images: Path) -> dict[str, str]:
+    """Copy the figures that there are; names in ``images`` by their place in ``results``."""
+    found = {}
+    for place in ("motivation/evidences", "synthetic/errors", "model_choice/errors", "model_choice/right"):
+        source = results / f"{place}.svg"
+        if source.exists():
+            images.mkdir(parents=True, exist_ok=True)
+            found[place] = source.relative_to(results).as_posix().replace("/", "_")
+            copyfile(source, images / found[place])
+    return found
+
+
+def _image(copied: dict[str, str], place: str, text: str) -> str:
+    return f"![{text}](img/paper/{copied[place]})" if place in copied else NOTHING
+
+
+def _notice(rows: pd.DataFrame, methods: Sequence[str], dimensions: Iterable[int]) -> str:
+    """Which code made the runs, and a warning where some are missing or they are of several codes."""
+    if rows.empty:
+        return NOTHING
+    says = []
+    counts = rows.groupby(["d", "method"]).dataset.nunique()
+    there = [int(counts.get((d, method), 0)) for d in dimensions for method in methods]
+    short = [n for n in there if n < DATASETS]
+    if short:
+        has = f"{min(short)} to {max(short)}" if min(short) < max(short) else f"{max(short)}"
+        pairs = f"{len(short)} of {len(there)} pairs of method and dimension"
+        says.append(f"Not the whole experiment: {pairs} have {has} datasets, not {DATASETS}.")
+    codes = sorted(set(made_by(rows)))
+    if len(codes) > 1:
+        says.append("The runs are of different code.")
+    warning = f'!!! warning "Incomplete"\n\n    {" ".join(says)}\n\n' if says else ""
+    return f"{warning}Made by modelodds {', '.join(codes)}."
+
+
+# ---------------------------------------------------------------------- sections
+
+
+def _motivation(folder: Path) -> dict[str, str]:
+    text = folder / "evidences.txt"
+    says = text.read_text(encoding="utf-8").strip() if text.exists() else NOTHING
+    return {"motivation": says, "enough": f"{motivation.ENOUGH}"}
+
+
+def _synthetic(rows: pd.DataFrame) -> dict[str, str]:
+    slots = {"level": f"{LEVEL}", "notice_synthetic": _notice(rows, synthetic.METHOD_NAMES, DIMENSIONS)}
+    if rows.empty:
+        return slots | dict.fromkeys(("claims", "tally", "concentration", "speed_up", "costs"), NOTHING)
+    wide = synthetic.final_errors(rows)
+    verdicts = claims(wide)
+    tables = {
+        "claims": verdicts,
+        "concentration": concentration(wide),
+        "speed_up": synthetic.speed_up(rows),
+        "costs": synthetic.costs(rows),
+    }
+    return slots | {"tally": tally(verdicts)} | {name: markdown_table(t) for name, t in tables.items()}
+
+
+def _model_choice(rows: pd.DataFrame) -> dict[str, str]:
+    notice = _notice(rows, model_choice.METHOD_NAMES, model_choice.DIMENSIONS)
+    tables = {
+        "choice_claims": choice_claims,
+        "agreement": model_choice.agreement,
+        "choices": model_choice.choices,
+        "z_errors": model_choice.z_errors,
+    }
+    made = {name: NOTHING if rows.empty else markdown_table(make(rows)) for name, make in tables.items()}
+    return {"notice_model_choice": notice} | made
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def claims(wide: pd.DataFrame) -> pd.DataFrame:
+    """The paper's comparisons, and those past it: means, p-values, and whether each claim holds.
+
+    Parameters
+    ----------
+    wide : DataFrame
+        Final errors, as `synthetic.final_errors` gives them.
+    """
+    table = []
+    for rival, claimed in RIVALS.items():
+        for d in DIMENSIONS:
+            if rival not in wide or d not in wide.index.get_level_values("d"):
+                continue
+            errors = wide.xs(d, level="d")
+            row: dict[str, object] = {"against": rival, "d": d, "claimed": "yes" if d in claimed else "no"}
+            row["its mean"] = errors[rival].mean()
+            for ours in ("default", "paper"):
+                if ours in errors:
+                    p, n = smaller(errors[ours], errors[rival]), len(errors[[ours, rival]].dropna())
+                    row |= {f"mean, {ours}": errors[ours].mean(), f"t, {ours}": p.t}
+                    row |= {f"Wilcoxon, {ours}": p.wilcoxon, f"holds, {ours}": _verdict(p.t, n)}
+            table.append(row)
+    return pd.DataFrame(table)
+
+
+def _verdict(p: float, n: int) -> str:
+    if np.isnan(p) or n < ENOUGH:
+        return "too few runs"
+    return "holds" if p < LEVEL else "does not hold"
+
+
+def tally(verdicts: pd.DataFrame) -> str:
+    """How many of the paper's claims hold, in words."""
+    parts = []
+    for ours, name in (("default", "Our default"), ("paper", "The paper preset")):
+        if f"holds, {ours}" in verdicts:
+            hold = verdicts[f"holds, {ours}"] == "holds"
+            claimed = verdicts.claimed == "yes"
+            parts.append(
+                f"{name}: {int(hold[claimed].sum())} of the paper's {int(claimed.sum())} claims hold, and "
+                f"{int(hold[~claimed].sum())} of {int((~claimed).sum())} comparisons past them."
+            )
+    return "\n".join(parts)
+
+
+def concentration(wide: pd.DataFrame) -> pd.DataFrame:
+    """How much of a method's mean error a few datasets make, and which."""
+    table = []
+    for d, errors in wide.groupby(level="d"):
+        for method in wide.columns:
+            error = errors[method].dropna().droplevel("d")
+            if len(error):
+                worst = error.nlargest(3).index
+                row = {"d": d, "method": method, "mean": error.mean(), "median": error.median()}
+                row |= {"worst five": worst_share(error), "which": ", ".join(str(i) for i in worst)}
+                table.append(row)
+    return pd.DataFrame(table)
+
+
+def choice_claims(rows: pd.DataFrame) -> pd.DataFrame:
+    """What the paper says of [z_1 > z_2] with Gaussian evidences, tested on the paper preset's surrogate."""
+    table = []
+    errors, target = synthetic.final_errors(rows), "paper_choice_gaussian"
+    tests = [
+        (1, "round_robin", "error of z₁ no larger than round-robin's"),
+        (2, "round_robin", "error of z₁ larger than round-robin's"),
+        (2, "paper", "error of z₁ larger than when z₁ is the target"),
+    ]
+    for d, other, claim in tests:
+        if {target, other} <= set(errors.columns) and d in errors.index.get_level_values("d"):
+            wide = errors.xs(d, level="d")[[other, target]].dropna()
+            p = smaller(wide[other], wide[target]).t
+            holds = _verdict(p, len(wide))
+            if "no larger" in claim:
+                holds = {"holds": "does not hold", "does not hold": "not refuted"}.get(holds, holds)
+            table.append(
+                {"claim": claim, "d": d, "n": len(wide), "test": "paired t", "p": p, "verdict": holds}
+            )
+    end = model_choice.at(rows, 2, 1.0)
+    right = end.assign(right=model_choice.right(end)).pivot(index="dataset", columns="method", values="right")
+    if {"paper", target} <= set(right.columns):
+        both = right[["paper", target]].dropna().astype(bool)
+        found = mcnemar(both["paper"], both[target])
+        p = found.p if found.ours > found.theirs else 1.0
+        row = {"claim": "right less often than when z₁ is the target", "d": 2, "n": len(both)}
+        table.append(row | {"test": "McNemar", "p": found.p, "verdict": _verdict(p, len(both))})
+    return pd.DataFrame(table)
+
+
+def markdown_table(frame: pd.DataFrame) -> str:
+    """A table in Markdown, numbers to three digits."""
+    if frame.empty:
+        return NOTHING
+    numbers = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
+    lines = [
+        "| " + " | ".join(map(str, frame.columns)) + " |",
+        "|" + "|".join("---:" if number else "---" for number in numbers) + "|",
+    ]
+    for row in frame.itertuples(index=False):
+        lines.append("| " + " | ".join(_cell(value) for value in row) + " |")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float | np.floating):
+        if np.isnan(value):
+            return "–"
+        return "∞" if np.isinf(value) else f"{float(value):.3g}"
+    return str(value)
