@@ -191,3 +191,22 @@ def test_the_evidence_of_a_squashed_surrogate() -> None:
     assert not learner.surrogate.squash.straight
     error, sd = learner.evidence.mean - cliff_log_evidence(), np.sqrt(learner.evidence.variance)
     assert abs(error) < 0.1 and abs(error) < 4 * sd
+
+
+def test_a_narrow_quadratic_is_found_from_afar() -> None:
+    """Twenty points of the prior know a peak none of them is near: the nodes must go where it is."""
+    centre, width = np.array([1.2, -0.8, 0.5, -1.0]), 0.03
+
+    def narrow(x: Array) -> float:
+        return float(-0.5 * ((x - centre) ** 2).sum() / width**2)
+
+    model = Model("narrow", narrow, {name: stats.norm() for name in "abcd"})
+    learner = Learner(model, Method(), np.random.default_rng(1))
+    for i, x in enumerate(np.random.default_rng(2).standard_normal((20, 4))):
+        learner.ask(i, x)
+        learner.tell(i, narrow(x), 0.0)
+    learner.update(20)
+    shrunk = width**2 + 1.0
+    exact = 4 * np.log(width) - 2 * np.log(shrunk) - 0.5 * (centre**2).sum() / shrunk
+    assert learner.surrogate.squash == Squash.exact()
+    assert learner.evidence.mean == pytest.approx(exact, abs=0.1)

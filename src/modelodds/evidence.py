@@ -29,6 +29,7 @@ from modelodds.surrogate.squash import Squash
 
 INTEGRANDS = ("moment", "capped", "mean")
 CAP = 2.0  # nats above the best observation that a likelihood may plausibly reach
+UNCAPPED = 1e6  # nats: a cap that rules nothing out
 MOST_CUT = 5.0  # nats: most that the cap may have taken from an evidence
 SUMMED = 1024  # nodes, drawn by weight, that double sums run over
 
@@ -62,7 +63,8 @@ def log_integral(
     squash: Squash,
 ) -> float:
     """Log of the integral of ``kind`` over the nodes, relative to the surrogate's zero."""
-    log_likelihood = squash.log_likelihood(log_integrand(kind, mean, variance))
+    cap = CAP if squash.capped else UNCAPPED
+    log_likelihood = squash.log_likelihood(log_integrand(kind, mean, variance, cap))
     return float(special.logsumexp(nodes.log_weight + log_likelihood))
 
 
@@ -124,8 +126,9 @@ def belief(
     what the cap cut off is an uncertainty of its own. ``inflation`` multiplies the surrogate's variance;
     ``squash`` is how the surrogate's values are drawn together, if they are.
     """
-    squash = squash or Squash(np.inf)
-    log_likelihood = squash.log_likelihood(log_integrand(kind, mean, variance))
+    squash = squash or Squash(0.0)
+    cap = CAP if squash.capped else UNCAPPED
+    log_likelihood = squash.log_likelihood(log_integrand(kind, mean, variance, cap))
     log_weight = nodes.log_weight + log_likelihood
     log_a = float(special.logsumexp(log_weight))
     index = systematic(np.exp(log_weight - log_weight.max()), SUMMED)
@@ -140,7 +143,7 @@ def belief(
         return Evidence(log_a, inflation * spread)
     # What the cap cut off, if it cut where the evidence is: one far corner of wild extrapolation is no doubt.
     uncut = float(special.logsumexp(nodes.log_weight + squash.log_likelihood(mean)))
-    cut = min(uncut - log_a, MOST_CUT) * float((mean[index] > CAP).mean())
-    followed = special.ndtr((CAP - mean[index]) / np.sqrt(variance))
+    cut = min(uncut - log_a, MOST_CUT) * float((mean[index] > cap).mean())
+    followed = special.ndtr((cap - mean[index]) / np.sqrt(variance))
     second_order = 0.5 * max(0.0, float((followed**2 * variance).mean()) - spread)
     return Evidence(log_a + second_order, inflation * spread + cut**2)

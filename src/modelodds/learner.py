@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelodds.acquisition import ACQUISITIONS, View
-from modelodds.evidence import SUMMED, Evidence, belief, log_integral, log_integrand
+from modelodds.evidence import CAP, SUMMED, UNCAPPED, Evidence, belief, log_integral, log_integrand
 from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.nodes import Nodes, effective_size, seeded, systematic
@@ -23,6 +23,9 @@ COMPONENTS = 6  # of the mixture that the nodes follow
 ENOUGH = 0.4  # effective share of the nodes above which they are left where they are; ...
 LEAST, KEPT = 0.1, 0.8  # ... or, above the first of these, this share of what their last move reached
 ROUNDS = 4  # at most this many moves of the nodes per observation
+LOST = 0.02  # effective share of the nodes below which the mass is lost, and is come by step by step, ...
+STAGES, STEADY = 20, 0.1  # ... at most so many, each with this effective share; ...
+SOUGHT = 1.1  # ... and if in vain, again when the observations have grown by this factor
 CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
 REPLICATES = 4  # independent sets of nodes behind a reported evidence, and behind the nodes' error
@@ -69,6 +72,7 @@ class Learner:
                 Nodes.from_prior(model.prior, method.n_nodes, np.random.default_rng(int(s)))
                 for s in rng.integers(2**63, size=REPLICATES - 1 if method.calibrated else 0)
             ]
+        self._sought_at = 0  # observations when lost mass was last sought
         self._copied: Nodes | None = None  # the nodes whose error was reckoned last, ...
         self._copies: list[Nodes] = []  # ... others like them, ...
         self._reckoned_at, self._node_variance = 0, 0.0  # ... at how many observations, and what it was
@@ -198,7 +202,27 @@ class Learner:
                 self._restore(before)
             if self.effective > ENOUGH * self.method.n_nodes:
                 break
+        n = len(self.surrogate.observations)
+        if self.effective < LOST * self.method.n_nodes and n >= SOUGHT * self._sought_at:
+            self._sought_at = n
+            self._anneal()
         self._reached = self.effective
+
+    def _anneal(self) -> None:
+        """Come by mass that the nodes have lost: likelihoods to a power, which grows as the nodes follow."""
+        before = self._seen()
+        self._evaluate_nodes(Nodes.from_prior(self.model.prior, self.method.n_nodes, self.rng))
+        for _ in range(STAGES):
+            base = self._nodes.log_weight + self.support.log_probability(self._nodes.x)
+            power = _power(base, self._log_mass - base, STEADY * self.method.n_nodes)
+            log_weight = base + power * (self._log_mass - base)
+            weight = np.exp(log_weight - log_weight.max())
+            start = self._nodes.mixture or seeded(self._nodes.x, weight, COMPONENTS, self.rng)
+            self._evaluate_nodes(self._nodes.with_mixture(start.refitted(self._nodes.x, weight)))
+            if power == 1.0:
+                break
+        if self.effective < before.effective:
+            self._restore(before)
 
     def _quadrature(self) -> tuple[float, float]:
         """What other sets of nodes add to the log-evidence's mean, and the variance that comes of nodes.
@@ -232,7 +256,8 @@ class Learner:
 
     def _evaluate_nodes(self, nodes: Nodes) -> None:
         mean, variance = self.surrogate.predict(nodes.x)
-        integrand = log_integrand(self.method.weights, mean, variance)
+        cap = CAP if self.surrogate.squash.capped else UNCAPPED
+        integrand = log_integrand(self.method.weights, mean, variance, cap)
         log_mass = nodes.log_weight + self.support.log_probability(nodes.x)
         log_mass = log_mass + self.surrogate.squash.log_likelihood(integrand)
         self._restore(Seen(nodes, mean, variance, log_mass, effective_size(log_mass)))
@@ -382,3 +407,16 @@ class Learner:
         index = systematic(np.exp(log_weight - log_weight.max()), draws)
         theta = self.model.prior.to_theta(np.concatenate(xs)[index])
         return Evidence(float(means.mean()), float(spread)), theta
+
+
+def _power(base: Array, log_likelihood: Array, size: float) -> float:
+    """Largest power of the likelihood, up to 1, at which so many nodes are effective."""
+    log_likelihood = np.where(np.isfinite(log_likelihood), log_likelihood, -1e300)
+    low, high = 0.0, 1.0
+    if effective_size(base + log_likelihood) >= size:
+        return 1.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        enough = effective_size(base + middle * log_likelihood) >= size
+        low, high = (middle, high) if enough else (low, middle)
+    return low

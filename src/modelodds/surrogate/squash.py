@@ -44,6 +44,11 @@ class Squash(NamedTuple):
         return cls(np.inf)
 
     @property
+    def capped(self) -> bool:
+        """Whether likelihoods far above the best one seen are ruled out: a proven quadratic knows its top."""
+        return np.isfinite(self.followed) or not self.straight
+
+    @property
     def straight(self) -> bool:
         """Whether f is y."""
         return self.scale == np.inf
