@@ -305,6 +305,18 @@ class Learner:
 
     # ------------------------------------------------------------------ report
 
+    def seen(self) -> "Seen":
+        """The nodes as they are, and what the surrogate says of them."""
+        return self._seen()
+
+    def view(self) -> View:
+        """What an acquisition is shown of the model."""
+        return self._view()
+
+    def evidence_at(self, nodes: Nodes) -> Evidence:
+        """Belief on the log-evidence by way of ``nodes``, whose prior need not be the model's own."""
+        return self._evidence(nodes, *self.surrogate.predict(nodes.x))
+
     def report(self, draws: int, seed: int) -> tuple[Evidence, Array]:
         """Evidence and posterior draws (draws, p) from independent sets of nodes, their error included."""
         if self.model.dim == 0 or self.surrogate.gp is None:

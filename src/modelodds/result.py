@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from modelodds.errors import ResultError
 
 if TYPE_CHECKING:  # pandas takes a quarter of a second to import: only where a table is made
     import pandas as pd
+
+    from modelodds.diagnostics import Remark
 
 Array = NDArray[np.float64]
 NEGLIGIBLE = 1e-12  # models less probable than this have no say in an average
@@ -54,6 +56,11 @@ class Result:
         Version of the library.
     overhead_seconds : float
         Time spent outside the user's likelihoods.
+    diagnostics : dict of str to dict
+        What is kept of each model's surrogate, by model (``diagnostics/examine.py`` lists it); empty for a
+        method without one. `checks` reads it.
+    settings : dict
+        The method's options, the priors in words, and the versions the run was made with.
     """
 
     names: list[str]
@@ -72,6 +79,8 @@ class Result:
     seed: int | None
     version: str
     overhead_seconds: float
+    diagnostics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -91,6 +100,8 @@ class Result:
         version: str,
         seed: int | None = None,
         overhead_seconds: float = 0.0,
+        diagnostics: Mapping[str, dict[str, Any]] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> Result:
         """Make a result from a belief on the log-evidences; attributes as in the class.
 
@@ -117,6 +128,8 @@ class Result:
             seed=None if seed is None else int(seed),
             version=version,
             overhead_seconds=float(overhead_seconds),
+            diagnostics=dict(diagnostics or {}),
+            settings=dict(settings or {}),
         )
 
     @property
@@ -193,6 +206,12 @@ class Result:
         """The verdict in plain language, the table, the counts and why the run stopped."""
         return verdict.summary(self)
 
+    def checks(self) -> list[Remark]:
+        """What a careful reader would remark on: see :mod:`modelodds.diagnostics`."""
+        from modelodds.diagnostics import remarks
+
+        return remarks(self)
+
     def posterior(self, name: str, draws: int = 1000, rng: int | np.random.Generator = 0) -> pd.DataFrame:
         """Posterior draws of one model's parameters, resampled from those kept; one column per parameter."""
         import pandas as pd
@@ -222,15 +241,15 @@ class Result:
         """Write the whole result as strict JSON; `from_json` gives back every float to its last bit."""
         from modelodds import storage
 
-        storage.write(path, {field.name: getattr(self, field.name) for field in fields(self)})
+        storage.write(path, {each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a result that `to_json` wrote."""
+        """Read a result that `to_json` wrote, of this version or an earlier one."""
         from modelodds import storage
 
-        found = storage.read(path)
-        expected = {field.name for field in fields(cls)}
+        found = {"diagnostics": {}, "settings": {}} | storage.read(path)  # the first files had neither
+        expected = {each.name for each in fields(cls)}
         if found.keys() != expected:
             odd = ", ".join(sorted(found.keys() ^ expected))
             raise ResultError(

@@ -19,6 +19,7 @@ from scipy.stats import qmc
 from modelodds import odds
 from modelodds._version import __version__
 from modelodds.acquisition import ACQUISITIONS, Rivals
+from modelodds.diagnostics.examine import examine
 from modelodds.errors import BudgetError, OptionError, QueryError
 from modelodds.evaluate import Outcome, read_value
 from modelodds.learner import Learner
@@ -26,6 +27,7 @@ from modelodds.method import PRESETS, Method, resolve_method
 from modelodds.model import Model, check_models
 from modelodds.precision import one_blas_thread
 from modelodds.result import Result
+from modelodds.settings import settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -359,6 +361,8 @@ class Session:
             seeded = zip(self._learners, self._report_seeds, strict=True)
             reports = [learner.report(KEPT_DRAWS, seed) for learner, seed in seeded]
             belief = self._belief([evidence for evidence, _ in reports])
+            seeded = zip(self._learners, self._report_seeds, strict=True)
+            examined = [examine(learner, self._rule(), seed) for learner, seed in seeded]
         return Result.build(
             names=[m.name for m in self.models],
             prior_probabilities=np.exp(self._log_prior),
@@ -374,6 +378,8 @@ class Session:
             version=__version__,
             seed=self.seed,
             overhead_seconds=self.overhead_seconds,
+            diagnostics={m.name: kept for m, kept in zip(self.models, examined, strict=True) if kept},
+            settings=settings(self.models, self.method),
         )
 
     def _evaluations(self) -> "pd.DataFrame":
