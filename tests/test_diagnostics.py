@@ -95,7 +95,7 @@ def test_a_healthy_run_gives_no_warning(result: Result) -> None:
     table = surrogates_table(result)
     assert list(table.index) == ["a", "b"]
     assert (table["within_2_sd"] > 0.9).all() and (table["typical_error"] < 0.05).all()
-    assert (table["unexplored"] < 0.01).all() and (table["effective_nodes"] > 1000).all()
+    assert (table["unexplored"] < 0.01).all() and (table["effective_nodes"] > 400).all()
     assert not [remark for remark in result.checks() if remark.level == "warning"]
     assert np.isfinite(calibration(result.diagnostics["a"])).all()
 
@@ -160,9 +160,7 @@ def test_verdicts_that_hang_by_a_thread_are_remarked_on() -> None:
     assert "The lead of Bath is small: whoever thought York 1.2 times as probable" in close.checks()[0].text
     turned = example_result((-10.0, -10.2), diagnostics={"Bath": kept()})
     assert any("2 times as wide" in r.text and "York would be" in r.text for r in turned.checks())
-    assert "20 % of the evaluations" in example_result(failures=10).checks()[0].text or any(
-        "failed" in r.text for r in example_result(failures=10).checks()
-    )
+    assert "of the evaluations of Bath failed" in example_result(failures=10).checks()[0].text
 
 
 def test_how_many_more_comes_from_how_it_went() -> None:

@@ -122,7 +122,8 @@ def evaluations_to_halve(result: Result, name: str) -> int | None:
     slope = float(np.polyfit(np.log(counts[good]), np.log(sd[good]), 1)[0])
     if slope > SLOPE[1]:
         return None
-    return math.ceil(float(so_far[-1]) * (2.0 ** (-1.0 / max(slope, SLOPE[0])) - 1.0))
+    growth: float = 2.0 ** (-1.0 / max(slope, SLOPE[0]))
+    return math.ceil(float(so_far[-1]) * (growth - 1.0))
 
 
 def _verdict(result: Result) -> Iterator[Remark]:
@@ -157,7 +158,7 @@ def _failures(result: Result) -> Iterator[Remark]:
                 "warning",
                 name,
                 f"{100 * share:.0f} % of the evaluations of {name} failed. Its evidence is that of the "
-                "region where they did not: if the failures are likelihoods of zero, return -inf there instead.",
+                "region where they did not: for a likelihood of zero, return -inf instead.",
             )
 
 
