@@ -1,7 +1,4 @@
-"""Figures of a result: pure functions that say what to draw, and thin ones that draw it.
-
-matplotlib is imported when a figure is asked for, not with the library, and its global state is left alone.
-"""
+"""How the probabilities settled, where the evaluations went, and the log-odds at the end."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from modelodds import odds
+from modelodds.plots.theme import LIGHT, Theme, dress, paint, theme
 from modelodds.result import Result
 
 if TYPE_CHECKING:
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Okabe and Ito's colours, told apart by colour-blind readers; grey for their yellow, which is faint on white.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 DASHES = ("-", "--", ":")  # one more dash pattern each time the colours run out
 MOST_BANDS = 200  # rows of history that get a band: finer would not show
 FARTHEST = -30.0  # nats; log-odds below this are written at the edge, so that the others keep their scale
@@ -69,7 +65,7 @@ def log_odds_against_best(result: Result) -> pd.DataFrame:
     )
 
 
-def probabilities_figure(result: Result) -> Figure:
+def probabilities_figure(result: Result, dark: bool = False) -> Figure:
     """How the probabilities settled, where the evaluations went, and the log-odds at the end.
 
     Returns
@@ -81,63 +77,66 @@ def probabilities_figure(result: Result) -> Figure:
 
     figure = Figure(figsize=(12.0, 4.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1.5, 1.0, 1.0))
-    _draw_probabilities(left, result)
-    _draw_evaluations(middle, result)
-    _draw_log_odds(right, result)
+    colours = theme(dark)
+    _draw_probabilities(left, result, colours)
+    _draw_evaluations(middle, result, colours)
+    _draw_log_odds(right, result, colours)
     handles, labels = left.get_legend_handles_labels()
     columns = min(len(labels), 4)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
-    return figure
+    return paint(figure, colours)
 
 
-def style(position: int) -> dict[str, Any]:
+def style(position: int, colours: Theme = LIGHT) -> dict[str, Any]:
     """Colour and dashes of the model at `position`; no two alike among the first 24."""
     return {
-        "color": PALETTE[position % len(PALETTE)],
-        "linestyle": DASHES[position // len(PALETTE) % len(DASHES)],
+        "color": colours.colour(position),
+        "linestyle": DASHES[position // len(colours.palette) % len(DASHES)],
     }
 
 
-def _draw_probabilities(axes: Axes, result: Result) -> None:
+def _draw_probabilities(axes: Axes, result: Result, colours: Theme) -> None:
     trace = probability_trace(result)
     marker = "o" if len(trace.n_evaluations) == 1 else ""
     for i, name in enumerate(result.names):
         mean, sd = trace.mean[:, i], trace.sd[:, i]
         low, high = np.clip(mean - 2.0 * sd, 0.0, 1.0), np.clip(mean + 2.0 * sd, 0.0, 1.0)
-        axes.fill_between(trace.n_evaluations, low, high, color=style(i)["color"], alpha=0.15, linewidth=0)
-        axes.plot(trace.n_evaluations, mean, label=name, marker=marker, linewidth=1.8, **style(i))
+        axes.fill_between(
+            trace.n_evaluations, low, high, color=style(i, colours)["color"], alpha=0.15, linewidth=0
+        )
+        axes.plot(trace.n_evaluations, mean, label=name, marker=marker, linewidth=1.8, **style(i, colours))
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlim(left=0)
     _count_axis(axes.xaxis)
-    _dress(axes, "Posterior probability, ± 2 sd", "evaluations", "probability")
+    dress(axes, "Posterior probability, ± 2 sd", "evaluations", "probability")
 
 
-def _draw_evaluations(axes: Axes, result: Result) -> None:
+def _draw_evaluations(axes: Axes, result: Result, colours: Theme) -> None:
     counts = cumulative_evaluations(result)
     for i in range(len(result.names)):
-        axes.plot(counts[:, i], linewidth=1.8, drawstyle="steps-post", **style(i))
+        axes.plot(counts[:, i], linewidth=1.8, drawstyle="steps-post", **style(i, colours))
     axes.set_ylim(0, max(counts.max() * 1.05, 1))
     _count_axis(axes.xaxis)
     _count_axis(axes.yaxis)
-    _dress(axes, "Where the evaluations went", "evaluations, all models", "evaluations of the model")
+    dress(axes, "Where the evaluations went", "evaluations, all models", "evaluations of the model")
 
 
-def _draw_log_odds(axes: Axes, result: Result) -> None:
+def _draw_log_odds(axes: Axes, result: Result, colours: Theme) -> None:
     table = log_odds_against_best(result)
     for row, (name, mean, sd) in enumerate(table.itertuples()):
-        colour = style(result.names.index(name))["color"]
+        colour = style(result.names.index(name), colours)["color"]
         if mean >= FARTHEST:
             axes.errorbar(mean, row, xerr=2.0 * sd, fmt="o", color=colour, capsize=3, markersize=6)
         else:
             edge: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "color": colour}
             axes.plot(0.04, row, marker="<", markersize=6, **edge)
             axes.text(0.08, row, _far(mean, 2.0 * sd), va="center", fontsize=9, **edge)
-    axes.axvline(0.0, color="0.7", linewidth=1, zorder=0)
+    axes.axvline(0.0, color=colours.faint, linewidth=1, zorder=0)
     axes.set_yticks(range(len(table)), list(table.index))
     axes.set_ylim(len(table) - 0.5, -0.5)
     low, high = axes.get_xlim()
     axes.set_xlim(min(low, -1.0), max(high, 0.1))  # a lone point would be given a scale of its own
-    _dress(axes, "Log-odds against the best, ± 2 sd", "natural log of the odds", "")
+    dress(axes, "Log-odds against the best, ± 2 sd", "natural log of the odds", "")
 
 
 def _far(mean: float, spread: float) -> str:
@@ -150,15 +149,6 @@ def _count_axis(axis: Axis) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(nbins=6, integer=True, steps=[1, 2, 5, 10]))
-
-
-def _dress(axes: Axes, title: str, xlabel: str, ylabel: str) -> None:
-    axes.set_title(title, fontsize=11, loc="left")
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(ylabel)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="both", color="0.92", linewidth=0.8)
-    axes.set_axisbelow(True)
 
 
 def _columns(history: pd.DataFrame, quantity: str, result: Result) -> Array:
