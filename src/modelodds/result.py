@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -236,6 +237,27 @@ class Result:
             if z > NEGLIGIBLE
         ]
         return np.sum(terms, axis=0)
+
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
+        """Write one HTML file that tells this result: verdict, warnings, plots to play with, settings.
+
+        It needs no network, then or ever.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it; an older file there is replaced.
+        title : str, optional
+            What to head it with; the models' names otherwise.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+        """
+        from modelodds.report import write
+
+        return write(self, path, title)
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the whole result as strict JSON; `from_json` gives back every float to its last bit."""
