@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),  # playwright's own
 ]
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
-PHONE = {
-    "viewport": {"width": 360, "height": 740},
-    "is_mobile": True,
-    "has_touch": True,
-    "color_scheme": "dark",
-}
+PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
 DRAWN = "document.querySelectorAll('.plot .main-svg').length >= 8"
 
 
@@ -38,6 +34,14 @@ def browser() -> Iterator[Any]:
         chromium = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield chromium
         chromium.close()
+
+
+def until(page: Any, expression: str, seconds: float = 10.0) -> None:
+    """Wait for an expression to be true; the page's policy forbids playwright to wait inside of it."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(50)
 
 
 class Visit:
@@ -52,7 +56,7 @@ class Visit:
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.on("dialog", lambda d: (self.complaints.append("dialog"), d.dismiss()))
         self.page.goto(url)
-        self.page.wait_for_function(DRAWN)
+        until(self.page, DRAWN)
 
 
 def written(tmp_path: Path, result: Result) -> str:
@@ -89,14 +93,14 @@ def test_plots_react(tmp_path: Path, browser: Any) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2, steps=4)
     page.mouse.up()
-    page.wait_for_function(f"document.getElementById('trace').layout.xaxis.range[0] > {before[0] + 1}")
+    until(page, f"document.getElementById('trace').layout.xaxis.range[0] > {before[0] + 1}")
     page.select_option("#model", "York")
     titles = "['pair', 'slice'].map((id) => document.getElementById(id).layout.xaxis.title.text)"
     assert page.evaluate(titles) == ["slope", "slope"]
     page.select_option("#across", "noise")
     assert page.evaluate(titles) == ["noise", "noise"]
     page.emulate_media(color_scheme="dark")
-    page.wait_for_function("document.getElementById('trace').layout.font.color === '#e6e6e6'")
+    until(page, "document.getElementById('trace').layout.font.color === '#e6e6e6'")
     assert visit.complaints == []
 
 
