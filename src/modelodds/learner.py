@@ -46,6 +46,14 @@ class Seen(NamedTuple):
     effective: float
 
 
+class Report(NamedTuple):
+    """What is told of a model in the end."""
+
+    evidence: Evidence
+    draws: Array  # (m, p) posterior draws of its parameters
+    log_likelihood: Array  # (m,) of each, as the surrogate has it
+
+
 class Learner:
     """One model's part of a session."""
 
@@ -317,12 +325,13 @@ class Learner:
         """Belief on the log-evidence by way of ``nodes``, whose prior need not be the model's own."""
         return self._evidence(nodes, *self.surrogate.predict(nodes.x))
 
-    def report(self, draws: int, seed: int) -> tuple[Evidence, Array]:
-        """Evidence and posterior draws (draws, p) from independent sets of nodes, their error included."""
+    def report(self, draws: int, seed: int) -> "Report":
+        """Evidence and posterior draws from independent sets of nodes, their error included."""
         if self.model.dim == 0 or self.surrogate.gp is None:
-            return self.evidence, self.model.prior.to_theta(np.zeros((draws, self.model.dim)))
+            theta = self.model.prior.to_theta(np.zeros((draws, self.model.dim)))
+            return Report(self.evidence, theta, np.full(draws, self.evidence.mean))
         rng = np.random.default_rng(seed)
-        found, xs, log_weights = [], [], []
+        found, xs, log_weights, log_likelihoods = [], [], [], []
         for _ in range(REPLICATES):
             nodes = Nodes.from_prior(self.model.prior, self.method.n_nodes, rng)
             if self._nodes.mixture is not None:
@@ -331,10 +340,12 @@ class Learner:
             found.append(self._evidence(nodes, mean, variance))
             xs.append(nodes.x)
             log_likelihood = self.surrogate.squash.log_likelihood(mean)
+            log_likelihoods.append(self.surrogate.offset + log_likelihood)
             log_weights.append(nodes.log_weight + log_likelihood + self.support.log_probability(nodes.x))
         means = np.array([e.mean for e in found])
         spread = np.mean([e.variance for e in found]) + means.var(ddof=1) / REPLICATES
         log_weight = np.concatenate(log_weights)
         index = systematic(np.exp(log_weight - log_weight.max()), draws)
         theta = self.model.prior.to_theta(np.concatenate(xs)[index])
-        return Evidence(float(means.mean()), float(spread)), theta
+        evidence = Evidence(float(means.mean()), float(spread))
+        return Report(evidence, theta, np.concatenate(log_likelihoods)[index])

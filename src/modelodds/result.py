@@ -259,6 +259,15 @@ class Result:
 
         return write(self, path, title)
 
+    def to_arviz(self, name: str | None = None) -> Any:
+        """ArviZ's ``InferenceData``: the posterior of model ``name``, or of the best, and all the rest.
+
+        See :func:`modelodds.adapters.to_arviz`; needs ``pip install 'modelodds[arviz]'``.
+        """
+        from modelodds.adapters.arviz import to_arviz
+
+        return to_arviz(self, name)
+
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the whole result as strict JSON; `from_json` gives back every float to its last bit."""
         from modelodds import storage

@@ -360,15 +360,15 @@ class Session:
             self._update()
             seeded = zip(self._learners, self._report_seeds, strict=True)
             reports = [learner.report(KEPT_DRAWS, seed) for learner, seed in seeded]
-            belief = self._belief([evidence for evidence, _ in reports])
-            seeded = zip(self._learners, self._report_seeds, strict=True)
-            examined = [examine(learner, self._rule(), seed) for learner, seed in seeded]
+            belief = self._belief([report.evidence for report in reports])
+            told = zip(self._learners, reports, self._report_seeds, strict=True)
+            examined = [examine(learner, report, self._rule(), seed) for learner, report, seed in told]
         return Result.build(
             names=[m.name for m in self.models],
             prior_probabilities=np.exp(self._log_prior),
             log_evidence_mean=belief.mean,
             log_evidence_cov=np.diag(belief.sd**2),
-            draws={m.name: theta for m, (_, theta) in zip(self.models, reports, strict=True)},
+            draws={m.name: report.draws for m, report in zip(self.models, reports, strict=True)},
             parameters={m.name: m.prior.names for m in self.models},
             evaluations=self._evaluations(),
             history=pd.DataFrame(self._history),

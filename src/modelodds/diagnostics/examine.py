@@ -12,6 +12,7 @@ be drawn closer together (``surrogate/squash.py``).
 | ``record``           | (m,)   | squared errors of its predictions before each observation, in units |
 |                      |        | of their variance                                                   |
 | ``inflation``        |        | factor on the variance that follows from it                         |
+| ``draw_log_likelihood`` | (m,) | log-likelihood of each posterior draw, as the surrogate has it   |
 | ``effective_nodes``  |        | Kish's effective number of quadrature nodes, of ``nodes``           |
 | ``unexplored``       |        | share of the evidence from where the surrogate is not sure to a nat |
 | ``kernel``, ``squashed`` |    | what kind of surrogate it is                                        |
@@ -27,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelodds.learner import CANDIDATES, REACH, Learner
+from modelodds.learner import CANDIDATES, REACH, Learner, Report
 from modelodds.nodes import Nodes, effective_size
 from modelodds.propose import scores
 from modelodds.surrogate.fit import hyper_prior
@@ -43,7 +44,7 @@ MOST_SLICES = 8  # parameters that get one
 SPREAD = 4.0  # standard deviations of the posterior that a slice reaches to either side
 
 
-def examine(learner: Learner, rule: str, seed: int) -> dict[str, Any]:
+def examine(learner: Learner, report: Report, rule: str, seed: int) -> dict[str, Any]:
     """What to keep of one model; empty where there is no surrogate to speak of."""
     surrogate = learner.surrogate
     if learner.model.dim == 0 or surrogate.gp is None:
@@ -56,6 +57,7 @@ def examine(learner: Learner, rule: str, seed: int) -> dict[str, Any]:
         "followed": float(surrogate.squash.followed),
         "record": np.array(surrogate.record),
         "inflation": float(surrogate.inflation),
+        "draw_log_likelihood": report.log_likelihood,
         "kernel": _kernel(learner),
         "squashed": not surrogate.squash.straight,
         "at_bounds": _at_bounds(learner),
