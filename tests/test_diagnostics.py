@@ -140,6 +140,7 @@ def kept(**changes: Any) -> dict[str, Any]:
         ({"unexplored": 0.4}, "40 % of the evidence of Bath comes from where"),
         ({"effective_nodes": 20.0}, "Only 20 of 4096 quadrature nodes count for Bath"),
         ({"at_bounds": ["length-scale of x at its lower limit"]}, "rougher than it can follow"),
+        ({"at_bounds": ["amplitude at its upper limit"]}, "rougher than it can follow"),
     ],
 )
 def test_troubles_are_warned_of(changes: dict[str, Any], says: str) -> None:
@@ -147,6 +148,12 @@ def test_troubles_are_warned_of(changes: dict[str, Any], says: str) -> None:
     found = example_result(diagnostics={"Bath": kept(**changes)}).checks()
     assert [remark.model for remark in found if remark.level == "warning"] == ["Bath"]
     assert says in found[0].text
+
+
+def test_what_smooth_surrogates_have_at_their_bounds_is_noted_only() -> None:
+    bounds = ["length-scale of x at its upper limit", "amplitude at its lower limit"]
+    found = example_result(diagnostics={"Bath": kept(at_bounds=bounds)}).checks()
+    assert [remark.level for remark in found] == ["note"] and "a quadratic says nearly all" in found[0].text
 
 
 def test_hopeless_models_are_noted_only() -> None:

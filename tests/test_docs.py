@@ -23,8 +23,8 @@ def test_the_page_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_agreement() -> None:
-    assert agree("a 1.00\n", "a  1.01") and agree("37 % of 100", "37 % of 101")
-    assert not agree("a 1.0", "b 1.0") and not agree("a 1.0", "a 1.1") and not agree("a 1", "a 1 2")
+    assert agree("a 1.00\n", "a  1.01") and agree("37 % of 100", "38 % of 110")
+    assert not agree("a 1.0", "b 1.0") and not agree("a 1.0", "a 1.5") and not agree("a 1", "a 1 2")
 
 
 def test_every_python_block_is_found() -> None:

@@ -46,32 +46,45 @@ def remarks(result: Result) -> list[Remark]:
 
 
 def _surrogate(result: Result, name: str, kept: dict[str, Any]) -> Iterator[Remark]:
+    """Remarks on one model's surrogate; what more evaluations would do is said once."""
     level = "warning" if result.probabilities[name] > IMPROBABLE else "note"
+    more = _more(result, name)
+    for remark in (*_predictions(result, name, kept, level), *_unexplored(name, kept, level)):
+        yield remark._replace(text=f"{remark.text}{more}.")
+        more = ""
+    yield from _nodes(name, kept, level)
+    yield from _bounds(name, kept, level)
+
+
+def _predictions(result: Result, name: str, kept: dict[str, Any], level: str) -> Iterator[Remark]:
     points, _, two = coverage(kept)
-    outside = round((1.0 - two) * points) if points else 0
-    if points >= LEAST_POINTS and stats.binom.sf(outside - 1, points, 0.05) < SURPRISING:
+    if points < LEAST_POINTS:
+        level = level if result.log_evidence_sd[name] > WELL_KNOWN else "note"
+        near = f"within {kept['followed']:.0f} nats of its best"
+        yield Remark(
+            level, name, f"Observations of {name} {near}: {points}, too few to judge its surrogate by"
+        )
+    elif stats.binom.sf(round((1.0 - two) * points) - 1, points, 0.05) < SURPRISING:
         yield Remark(
             level,
             name,
             f"The surrogate of {name} predicts its own points poorly: only {100 * two:.0f} % of {points} lie "
-            f"within two standard deviations of what the others predict (95 % expected). Treat its evidence "
-            f"with care{_more(result, name)}.",
+            "within two standard deviations of what the others predict (95 % expected). Treat its evidence "
+            "with care",
         )
-    if points < LEAST_POINTS:
-        yield Remark(
-            level if result.log_evidence_sd[name] > WELL_KNOWN else "note",
-            name,
-            f"Observations of {name} within {kept['followed']:.0f} nats of its best: {points}, too few to "
-            "judge its surrogate by"
-            f"{_more(result, name)}.",
-        )
+
+
+def _unexplored(name: str, kept: dict[str, Any], level: str) -> Iterator[Remark]:
     if kept["unexplored"] > UNEXPLORED:
         yield Remark(
             level,
             name,
             f"{100 * kept['unexplored']:.0f} % of the evidence of {name} comes from where its likelihood is "
-            f"known no better than to a factor of e: it rests on extrapolation{_more(result, name)}.",
+            "known no better than to a factor of e: it rests on extrapolation",
         )
+
+
+def _nodes(name: str, kept: dict[str, Any], level: str) -> Iterator[Remark]:
     if kept["effective_nodes"] < EFFECTIVE:
         yield Remark(
             level,
@@ -79,21 +92,25 @@ def _surrogate(result: Result, name: str, kept: dict[str, Any]) -> Iterator[Rema
             f"Only {kept['effective_nodes']:.0f} of {kept['nodes']} quadrature nodes count for {name}: its "
             "posterior is very narrow or oddly shaped. Narrow its prior, or set Method(n_nodes=...) higher.",
         )
-    lower = [text for text in kept["at_bounds"] if "lower" in text or text.startswith("amplitude")]
-    upper = [text for text in kept["at_bounds"] if text not in lower]
-    if lower:
+
+
+def _bounds(name: str, kept: dict[str, Any], level: str) -> Iterator[Remark]:
+    """Short length-scales and large amplitudes mean trouble; long and small ones do not."""
+    rough = [t for t in kept["at_bounds"] if t.startswith("length") == t.endswith("lower limit")]
+    smooth = [t for t in kept["at_bounds"] if t not in rough]
+    if rough:
         yield Remark(
             level,
             name,
-            f"The surrogate of {name} has its {', '.join(lower)}: the log-likelihood is rougher than it can "
+            f"The surrogate of {name} has its {', '.join(rough)}: the log-likelihood is rougher than it can "
             "follow. Is it noisy? Then return (value, standard error).",
         )
-    if upper:
+    if smooth:
         yield Remark(
             "note",
             name,
-            f"The surrogate of {name} has its {', '.join(upper)}: beyond a quadratic, the data hardly "
-            "constrain that dependence.",
+            f"The surrogate of {name} has its {', '.join(smooth)}: a quadratic says nearly all there is to "
+            "say of its log-likelihood.",
         )
 
 
