@@ -131,7 +131,8 @@ def evaluations_to_halve(result: Result, name: str) -> int | None:
     is_it = (result.evaluations["model"] == name).to_numpy()
     so_far = np.concatenate([[0], np.cumsum(is_it)])
     rows = history.iloc[len(history) // 2 :]
-    counts = so_far[rows["n_evaluations"].to_numpy(dtype=int)].astype(float)
+    after = np.minimum(rows["n_evaluations"].to_numpy(dtype=int), len(is_it))
+    counts = so_far[after].astype(float)
     sd = rows[f"log_evidence_sd[{name}]"].to_numpy(dtype=float)
     good = (counts > 0) & np.isfinite(sd) & (sd > 0)
     if good.sum() < 4 or np.ptp(np.log(counts[good])) < 0.1:

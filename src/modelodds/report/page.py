@@ -37,10 +37,10 @@ def page(result: Result, title: str | None = None, live: bool = False) -> str:
     title = title or f"modelodds: {', '.join(result.names)}"
     scripts = [static("plotly-basic.min.js"), static("report.js")]
     hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+    reach = "'self'" if live else "'none'"
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
-        f"connect-src {chr(39) + 'self' + chr(39) if live else chr(39) + 'none' + chr(39)}; base-uri 'none'; "
-        "form-action 'none'"
+        f"connect-src {reach}; base-uri 'none'; form-action 'none'"
     )
     return Template(static("report.html")).substitute(
         title=escape(title),
