@@ -1,7 +1,8 @@
 """The code in the documentation: its blocks, running them, and writing down what they print.
 
 A page is a program: its ``python`` blocks run in order, in one namespace. A ``text`` block after one of them
-is what it printed. ``<!-- needs: NAME -->`` before a block says that it wants an optional package.
+is what it printed, word by word unless ``<!-- may vary -->`` stands between. ``<!-- needs: NAME -->`` before a
+block says that it wants an optional package.
 
     python tests/doc_pages.py docs/ten-minutes.md ...     # runs the pages and writes their text blocks anew
 """
@@ -19,7 +20,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(
-    r"(?:<!-- needs: (?P<needs>\w+) -->\n)?```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<text>.*?)```\n)?",
+    r"(?:<!-- needs: (?P<needs>\w+) -->\n)?```python\n(?P<code>.*?)```\n"
+    r"(?:\n(?P<vary><!-- may vary -->\n)?```text\n(?P<text>.*?)```\n)?",
     re.DOTALL,
 )
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -32,13 +34,21 @@ class Block:
     code: str
     needs: str | None
     text: str | None
+    vary: bool
     line: int
     span: tuple[int, int]  # of the text in the page
 
 
 def blocks(page: str) -> list[Block]:
     return [
-        Block(m["code"], m["needs"], m["text"], page[: m.start("code")].count("\n"), m.span("text"))
+        Block(
+            m["code"],
+            m["needs"],
+            m["text"],
+            bool(m["vary"]),
+            page[: m.start("code")].count("\n"),
+            m.span("text"),
+        )
         for m in BLOCK.finditer(page)
     ]
 

@@ -140,7 +140,7 @@ def kept(**changes: Any) -> dict[str, Any]:
         ({"unexplored": 0.4}, "40 % of the evidence of Bath comes from where"),
         ({"effective_nodes": 20.0}, "Only 20 of 4096 quadrature nodes count for Bath"),
         ({"at_bounds": ["length-scale of x at its lower limit"]}, "rougher than it can follow"),
-        ({"at_bounds": ["amplitude at its upper limit"]}, "rougher than it can follow"),
+        ({"left_out_mean": np.full(20, -2.0), "left_out_sd": np.full(20, 2.0)}, "points coarsely"),
     ],
 )
 def test_troubles_are_warned_of(changes: dict[str, Any], says: str) -> None:
@@ -151,9 +151,10 @@ def test_troubles_are_warned_of(changes: dict[str, Any], says: str) -> None:
 
 
 def test_what_smooth_surrogates_have_at_their_bounds_is_noted_only() -> None:
-    bounds = ["length-scale of x at its upper limit", "amplitude at its lower limit"]
+    bounds = ["length-scale of x at its upper limit", "amplitude at its upper limit"]
     found = example_result(diagnostics={"Bath": kept(at_bounds=bounds)}).checks()
-    assert [remark.level for remark in found] == ["note"] and "a quadratic says nearly all" in found[0].text
+    assert [remark.level for remark in found] == ["note", "note"]
+    assert "A narrower prior" in found[0].text and "a quadratic says nearly all" in found[1].text
 
 
 def test_hopeless_models_are_noted_only() -> None:

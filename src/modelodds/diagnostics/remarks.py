@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from modelodds.diagnostics.sensitivity import to_widths
-from modelodds.diagnostics.surrogates import coverage
+from modelodds.diagnostics.surrogates import coverage, typical_error
 from modelodds.verdict import SMALL, odds_text
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LEAST_POINTS = 8  # observations below which coverage says nothing
 SURPRISING = 0.01  # chance, under a perfect surrogate, of so many observations outside two sd
+COARSE = 1.0  # nats: leave-one-out errors, near the best, beyond which a surrogate is a sketch
 EFFECTIVE = 200.0  # effective nodes below which quadrature itself is in doubt
 UNEXPLORED = 0.1  # share of an evidence from unexplored space that is worth a word
 FAILED = 0.1  # share of evaluations
@@ -72,6 +73,13 @@ def _predictions(result: Result, name: str, kept: dict[str, Any], level: str) ->
             "within two standard deviations of what the others predict (95 % expected). Treat its evidence "
             "with care",
         )
+    elif typical_error(kept) > COARSE:
+        yield Remark(
+            level,
+            name,
+            f"The surrogate of {name} predicts its own points coarsely: they are typically "
+            f"{typical_error(kept):.2g} nats from what the others predict. Treat its evidence with care",
+        )
 
 
 def _unexplored(name: str, kept: dict[str, Any], level: str) -> Iterator[Remark]:
@@ -95,15 +103,23 @@ def _nodes(name: str, kept: dict[str, Any], level: str) -> Iterator[Remark]:
 
 
 def _bounds(name: str, kept: dict[str, Any], level: str) -> Iterator[Remark]:
-    """Short length-scales and large amplitudes mean trouble; long and small ones do not."""
-    rough = [t for t in kept["at_bounds"] if t.startswith("length") == t.endswith("lower limit")]
-    smooth = [t for t in kept["at_bounds"] if t not in rough]
+    """Short length-scales mean trouble, large amplitudes a steep prior; the others are no matter."""
+    large = [t for t in kept["at_bounds"] if t == "amplitude at its upper limit"]
+    rough = [t for t in kept["at_bounds"] if t.startswith("length") and t.endswith("lower limit")]
+    smooth = [t for t in kept["at_bounds"] if t not in (*large, *rough)]
     if rough:
         yield Remark(
             level,
             name,
             f"The surrogate of {name} has its {', '.join(rough)}: the log-likelihood is rougher than it can "
             "follow. Is it noisy? Then return (value, standard error).",
+        )
+    if large:
+        yield Remark(
+            "note",
+            name,
+            f"The log-likelihood of {name} falls by more than its surrogate allows for: some of the prior is "
+            "hopelessly far from the data. A narrower prior would need fewer evaluations.",
         )
     if smooth:
         yield Remark(
