@@ -1,8 +1,8 @@
 """The code in the documentation: its blocks, running them, and writing down what they print.
 
 A page is a program: its ``python`` blocks run in order, in one namespace. A ``text`` block after one of them
-is what it printed, word by word unless ``<!-- may vary -->`` stands between. ``<!-- needs: NAME -->`` before a
-block says that it wants an optional package.
+is what it printed, word by word unless ``<!-- may vary -->`` stands between. ``<!-- needs: NAME -->`` before
+a block says that it wants an optional package.
 
     python tests/doc_pages.py docs/ten-minutes.md ...     # runs the pages and writes their text blocks anew
 """
