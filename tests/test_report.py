@@ -122,6 +122,12 @@ def test_only_its_own_scripts_may_run() -> None:
     assert "'unsafe-inline'" not in str(re.search("script-src [^;]*", str(policy)))
 
 
+def test_no_remarks_is_praise_only_where_there_was_something_to_check() -> None:
+    assert "nothing to check it by" in page(example_result())
+    healthy = page(example_result(diagnostics={"Bath": kept()}))
+    assert "No remarks" in healthy and "nothing to check it by" not in healthy
+
+
 def test_data_is_plain() -> None:
     assert plain([1 / 3, np.nan, -np.inf, 2]) == [0.333333, None, None, 2.0]
     data = page_data(example_result(diagnostics={"Bath": kept()}))

@@ -87,6 +87,8 @@ def _odds_table(result: Result) -> str:
 
 def _remarks(result: Result) -> str:
     found = result.checks()
+    if not found and not result.diagnostics:
+        return '<p class="remark">No surrogates are kept with it: there is nothing to check it by.</p>'
     if not found:
         return '<p class="remark good">No remarks: nothing in the diagnostics calls for caution.</p>'
     items = "".join(
