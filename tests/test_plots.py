@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+from scipy import stats
 
+from example_models import bell, gaussian, null
 from example_result import example_result
-from modelodds import plots
+from modelodds import Model, Result, compare, plots
+from modelodds.errors import ResultError
+from modelodds.plots.theme import theme
 
 
 @pytest.mark.parametrize(
@@ -71,3 +77,77 @@ def test_no_two_models_look_alike() -> None:
 def test_matplotlib_is_loaded_only_to_draw() -> None:
     code = "import sys, modelodds.plots; raise SystemExit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def compared() -> Result:
+    """Models of one, two and no parameters."""
+    models = [
+        gaussian("a"),
+        Model("flat", bell(0.2, 0.6), {"u": stats.norm(), "v": stats.uniform(-2, 4), "w": 0.0}),
+        null("none", -3.0),
+    ]
+    return compare(models, budget=36, progress=False)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_picture_draws_on_light_and_dark(tmp_path: Path, compared: Result, dark: bool) -> None:
+    figures = {
+        "evidences": plots.evidences_figure(compared, dark=dark),
+        "a": plots.surrogate_figure(compared, "a", dark=dark),
+        "flat": plots.surrogate_figure(compared, "flat", dark=dark),
+        "corner": plots.corner_figure(compared, "flat", dark=dark),
+        "left_out": plots.left_out_figure(compared, dark=dark),
+        "calibration": plots.calibration_figure(compared, dark=dark),
+        "sensitivity": plots.sensitivity_figure(compared, dark=dark),
+    }
+    paper = to_rgb(theme(dark).paper)
+    for name, figure in figures.items():
+        figure.savefig(tmp_path / f"{name}.png")
+        image = imread(tmp_path / f"{name}.png")[..., :3]
+        np.testing.assert_allclose(image[2, 2], paper, atol=0.01)
+        assert image.std() > 0.02, name
+
+
+def test_contrast_is_enough_on_either_page() -> None:
+    def luminance(colour: str) -> float:
+        rgb = np.array(to_rgb(colour))
+        linear = np.where(rgb <= 0.03928, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    for dark in (False, True):
+        colours = theme(dark)
+        for colour, least in [(colours.ink, 7.0), *((c, 2.0) for c in colours.palette)]:
+            pair = sorted([luminance(colour), luminance(colours.paper)])
+            assert (pair[1] + 0.05) / (pair[0] + 0.05) >= least, (dark, colour)
+
+
+def test_pictures_of_results_without_surrogates(tmp_path: Path, compared: Result) -> None:
+    assert plots.corner_figure(compared, "none") is None
+    bare = example_result()
+    for figure in (
+        plots.left_out_figure(bare),
+        plots.calibration_figure(bare),
+        plots.sensitivity_figure(bare),
+    ):
+        figure.savefig(tmp_path / "bare.png")
+    with pytest.raises(ResultError, match="Nothing is kept of a surrogate of 'Bath'"):
+        plots.surrogate_figure(bare, "Bath")
+    with pytest.raises(ResultError, match="no model named 'Bth'"):
+        plots.surrogate_figure(bare, "Bth")
+
+
+def test_evidence_densities_follow_the_belief() -> None:
+    data = plots.evidence_densities(example_result((-10.0, -12.0, -400.0), sd=0.3))
+    assert data.names == ["Bath", "York"]  # the third is beyond the picture
+    np.testing.assert_allclose(data.log_evidence.mean(axis=1), [0.0, -2.0], atol=1e-12)
+    step = data.log_odds[1] - data.log_odds[0]
+    assert data.log_odds_density.sum() * step == pytest.approx(1.0, abs=1e-3)
+    z = example_result((-10.0, -12.0, -400.0), sd=0.3).probabilities["Bath"]
+    assert data.probability.mean() == pytest.approx(z, abs=1e-3)
+
+
+def test_corner_points_are_the_parameters_that_vary(compared: Result) -> None:
+    draws, points = plots.corner_points(compared, "flat")
+    assert list(draws) == ["u", "v"] and len(points) == compared.n_evaluations["flat"]
+    assert points["below"].max() == 0.0

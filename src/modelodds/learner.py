@@ -54,6 +54,14 @@ class Seen(NamedTuple):
     effective: float
 
 
+class Report(NamedTuple):
+    """What is told of a model in the end."""
+
+    evidence: Evidence
+    draws: Array  # (m, p) posterior draws of its parameters
+    log_likelihood: Array  # (m,) of each, as the surrogate has it
+
+
 class Learner:
     """One model's part of a session."""
 
@@ -339,6 +347,9 @@ class Learner:
         """
         if not self.method.climb or self.surrogate.gp is None or self._steps or query < self._look_at:
             return None
+        if self.surrogate.squash == Squash.exact():  # it knows its top
+            self._misses, self._look_at = 0, CLIMB_GROWTH * (query + 1)
+            return None
         step = self._nearby() if self._misses < MISSES - 1 else None
         if step is None:
             step, self._misses = self._far_away(), MISSES - 1
@@ -385,12 +396,25 @@ class Learner:
 
     # ------------------------------------------------------------------ report
 
-    def report(self, draws: int, seed: int) -> tuple[Evidence, Array]:
-        """Evidence and posterior draws (draws, p) from independent sets of nodes, their error included."""
+    def seen(self) -> "Seen":
+        """The nodes as they are, and what the surrogate says of them."""
+        return self._seen()
+
+    def view(self) -> View:
+        """What an acquisition is shown of the model."""
+        return self._view()
+
+    def evidence_at(self, nodes: Nodes) -> Evidence:
+        """Belief on the log-evidence by way of ``nodes``, whose prior need not be the model's own."""
+        return self._evidence(nodes, *self.surrogate.predict(nodes.x))
+
+    def report(self, draws: int, seed: int) -> "Report":
+        """Evidence and posterior draws from independent sets of nodes, their error included."""
         if self.model.dim == 0 or self.surrogate.gp is None:
-            return self.evidence, self.model.prior.to_theta(np.zeros((draws, self.model.dim)))
+            theta = self.model.prior.to_theta(np.zeros((draws, self.model.dim)))
+            return Report(self.evidence, theta, np.full(draws, self.evidence.mean))
         rng = np.random.default_rng(seed)
-        found, xs, log_weights = [], [], []
+        found, xs, log_weights, log_likelihoods = [], [], [], []
         for _ in range(REPLICATES):
             nodes = Nodes.from_prior(self.model.prior, self.method.n_nodes, rng)
             if self._nodes.mixture is not None:
@@ -399,6 +423,7 @@ class Learner:
             found.append(self._evidence(nodes, mean, variance))
             xs.append(nodes.x)
             log_likelihood = self.surrogate.squash.log_likelihood(mean)
+            log_likelihoods.append(self.surrogate.offset + log_likelihood)
             log_weights.append(nodes.log_weight + log_likelihood + self.support.log_probability(nodes.x))
         means = np.array([e.mean for e in found])
         spread = self._believed(float(np.mean([e.variance for e in found])))
@@ -406,7 +431,8 @@ class Learner:
         log_weight = np.concatenate(log_weights)
         index = systematic(np.exp(log_weight - log_weight.max()), draws)
         theta = self.model.prior.to_theta(np.concatenate(xs)[index])
-        return Evidence(float(means.mean()), float(spread)), theta
+        evidence = Evidence(float(means.mean()), float(spread))
+        return Report(evidence, theta, np.concatenate(log_likelihoods)[index])
 
 
 def _power(base: Array, log_likelihood: Array, size: float) -> float:

@@ -15,6 +15,7 @@ from modelodds.coordinates.base import Array, Coordinates
 from modelodds.coordinates.components import ComponentCoordinates
 from modelodds.coordinates.density import DensityCoordinates
 from modelodds.coordinates.transform import TransformCoordinates
+from modelodds.coordinates.widened import WidenedCoordinates
 from modelodds.errors import PriorError
 
 
@@ -99,6 +100,16 @@ class Prior:
     def _from_coordinates(cls, names: tuple[str, ...], coordinates: Coordinates) -> "Prior":
         prior = cls.__new__(cls)
         prior.names, prior.fixed, prior._coordinates = names, {}, coordinates
+        return prior
+
+    def widened(self, factor: float) -> "Prior":
+        """The same prior over the same x, ``factor`` times as wide about its centre there.
+
+        A normal's standard deviation and a uniform's width are multiplied; of any other distribution, those
+        of the normal or uniform coordinate it is mapped to.
+        """
+        prior = self._from_coordinates(self.names, WidenedCoordinates(self._coordinates, factor))
+        prior.fixed = self.fixed
         return prior
 
     @property

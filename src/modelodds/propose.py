@@ -38,6 +38,11 @@ _score_all = jit64(_score, static=("rule", "spec"))
 _loss_and_grad = jit64(jax.value_and_grad(_loss, has_aux=True), static=("rule", "spec"))
 
 
+def scores(rule: str, spec: Spec, view: View, x: np.ndarray) -> np.ndarray:
+    """What the acquisition called ``rule`` says of points ``x`` (m, d), shape (m,)."""
+    return np.asarray(_score_all(rule=rule, spec=spec, view=view, x=x)[1])
+
+
 def propose(rule: str, spec: Spec, view: View, candidates: np.ndarray, bounds: np.ndarray) -> Proposal:
     """Best point of one model under the acquisition called ``rule``.
 

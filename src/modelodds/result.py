@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from modelodds.errors import ResultError
 
 if TYPE_CHECKING:  # pandas takes a quarter of a second to import: only where a table is made
     import pandas as pd
+
+    from modelodds.diagnostics import Remark
 
 Array = NDArray[np.float64]
 NEGLIGIBLE = 1e-12  # models less probable than this have no say in an average
@@ -54,6 +57,11 @@ class Result:
         Version of the library.
     overhead_seconds : float
         Time spent outside the user's likelihoods.
+    diagnostics : dict of str to dict
+        What is kept of each model's surrogate, by model (``diagnostics/examine.py`` lists it); empty for a
+        method without one. `checks` reads it.
+    settings : dict
+        The method's options, the priors in words, and the versions the run was made with.
     """
 
     names: list[str]
@@ -72,6 +80,8 @@ class Result:
     seed: int | None
     version: str
     overhead_seconds: float
+    diagnostics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -91,6 +101,8 @@ class Result:
         version: str,
         seed: int | None = None,
         overhead_seconds: float = 0.0,
+        diagnostics: Mapping[str, dict[str, Any]] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> Result:
         """Make a result from a belief on the log-evidences; attributes as in the class.
 
@@ -117,6 +129,8 @@ class Result:
             seed=None if seed is None else int(seed),
             version=version,
             overhead_seconds=float(overhead_seconds),
+            diagnostics=dict(diagnostics or {}),
+            settings=dict(settings or {}),
         )
 
     @property
@@ -193,6 +207,12 @@ class Result:
         """The verdict in plain language, the table, the counts and why the run stopped."""
         return verdict.summary(self)
 
+    def checks(self) -> list[Remark]:
+        """What a careful reader would remark on: see :mod:`modelodds.diagnostics`."""
+        from modelodds.diagnostics import remarks
+
+        return remarks(self)
+
     def posterior(self, name: str, draws: int = 1000, rng: int | np.random.Generator = 0) -> pd.DataFrame:
         """Posterior draws of one model's parameters, resampled from those kept; one column per parameter."""
         import pandas as pd
@@ -218,19 +238,49 @@ class Result:
         ]
         return np.sum(terms, axis=0)
 
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
+        """Write one HTML file that tells this result: verdict, warnings, plots to play with, settings.
+
+        It needs no network, then or ever.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it; an older file there is replaced.
+        title : str, optional
+            What to head it with; the models' names otherwise.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+        """
+        from modelodds.report import write
+
+        return write(self, path, title)
+
+    def to_arviz(self, name: str | None = None) -> Any:
+        """ArviZ's ``InferenceData``: the posterior of model ``name``, or of the best, and all the rest.
+
+        See :func:`modelodds.adapters.to_arviz`; needs ``pip install 'modelodds[arviz]'``.
+        """
+        from modelodds.adapters.arviz import to_arviz
+
+        return to_arviz(self, name)
+
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write the whole result as strict JSON; `from_json` gives back every float to its last bit."""
         from modelodds import storage
 
-        storage.write(path, {field.name: getattr(self, field.name) for field in fields(self)})
+        storage.write(path, {each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a result that `to_json` wrote."""
+        """Read a result that `to_json` wrote, of this version or an earlier one."""
         from modelodds import storage
 
-        found = storage.read(path)
-        expected = {field.name for field in fields(cls)}
+        found = {"diagnostics": {}, "settings": {}} | storage.read(path)  # the first files had neither
+        expected = {each.name for each in fields(cls)}
         if found.keys() != expected:
             odd = ", ".join(sorted(found.keys() ^ expected))
             raise ResultError(

@@ -19,6 +19,7 @@ from scipy.stats import qmc
 from modelodds import odds
 from modelodds._version import __version__
 from modelodds.acquisition import ACQUISITIONS, Rivals
+from modelodds.diagnostics.examine import examine
 from modelodds.errors import BudgetError, OptionError, QueryError
 from modelodds.evaluate import Outcome, read_value
 from modelodds.learner import Learner
@@ -26,6 +27,7 @@ from modelodds.method import PRESETS, Method, resolve_method
 from modelodds.model import Model, check_models
 from modelodds.precision import one_blas_thread
 from modelodds.result import Result
+from modelodds.settings import settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -363,13 +365,15 @@ class Session:
             self._update()
             seeded = zip(self._learners, self._report_seeds, strict=True)
             reports = [learner.report(KEPT_DRAWS, seed) for learner, seed in seeded]
-            belief = self._belief([evidence for evidence, _ in reports])
+            belief = self._belief([report.evidence for report in reports])
+            told = zip(self._learners, reports, self._report_seeds, strict=True)
+            examined = [examine(learner, report, self._rule(), seed) for learner, report, seed in told]
         return Result.build(
             names=[m.name for m in self.models],
             prior_probabilities=np.exp(self._log_prior),
             log_evidence_mean=belief.mean,
             log_evidence_cov=np.diag(belief.sd**2),
-            draws={m.name: theta for m, (_, theta) in zip(self.models, reports, strict=True)},
+            draws={m.name: report.draws for m, report in zip(self.models, reports, strict=True)},
             parameters={m.name: m.prior.names for m in self.models},
             evaluations=self._evaluations(),
             history=pd.DataFrame(self._history),
@@ -379,6 +383,8 @@ class Session:
             version=__version__,
             seed=self.seed,
             overhead_seconds=self.overhead_seconds,
+            diagnostics={m.name: kept for m, kept in zip(self.models, examined, strict=True) if kept},
+            settings=settings(self.models, self.method),
         )
 
     def _evaluations(self) -> "pd.DataFrame":

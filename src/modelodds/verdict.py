@@ -58,7 +58,7 @@ def table_text(result: Result) -> str:
     columns = {"model": list(table.index)}
     for name, digits in pairs.items():
         values = zip(table[name], table[f"{name}_sd"], strict=True)
-        columns[name.replace("_", " ")] = [_plus_minus(mean, sd, digits) for mean, sd in values]
+        columns[name.replace("_", " ")] = [plus_minus(mean, sd, digits) for mean, sd in values]
     if len(table) == 1:
         del columns["probability"], columns["log bayes factor"]
     counted = ("evaluations", "failures") if table["failures"].any() else ("evaluations",)
@@ -131,15 +131,15 @@ def _percent(share: float) -> str:
 
 def _evidence(result: Result, name: str) -> str:
     mean, sd = result.log_evidence[name], result.log_evidence_sd[name]
-    tens = f"{_plus_minus(mean / LN10, sd / LN10, 2)} in powers of ten"
-    return f"The log-evidence of {name} is {_plus_minus(mean, sd, 2)} ({tens}); no other model was given."
+    tens = f"{plus_minus(mean / LN10, sd / LN10, 2)} in powers of ten"
+    return f"The log-evidence of {name} is {plus_minus(mean, sd, 2)} ({tens}); no other model was given."
 
 
 def _equal_priors(result: Result) -> bool:
     return bool(max(result.prior_probabilities) - min(result.prior_probabilities) < 1e-12)
 
 
-def _plus_minus(mean: float, sd: float, digits: int) -> str:
+def plus_minus(mean: float, sd: float, digits: int) -> str:
     """`mean ± sd` with at least `digits` decimals, more for a small sd; a small mean in powers of ten."""
     if 0.0 < mean < 10.0**-digits:
         return f"{mean:.1e} ± {sd:.1e}"

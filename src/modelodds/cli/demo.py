@@ -27,14 +27,14 @@ NO_DATA = "the demo's data come with statsmodels, which is not installed: pip in
 def demo(
     budget: Annotated[int, typer.Option(help="Most evaluations to make, of all models together.")] = BUDGET,
     seed: Annotated[int, typer.Option(help="Same seed, same run.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the figure and the result.")] = Path("."),
+    out: Annotated[Path, typer.Option(help="Folder for the figure, the result and the report.")] = Path("."),
     method: Annotated[
         str, typer.Option(help="default, or paper: Chai et al. (2019) to the letter.")
     ] = "default",
 ) -> None:
     """Compare three regressions of real data, in less than a minute."""
-    json, figure = out / "modelodds-demo.json", out / "modelodds-demo.png"
-    check_writable(json, figure)
+    json, figure, page = (out / f"modelodds-demo.{end}" for end in ("json", "png", "html"))
+    check_writable(json, figure, page)
     with plain_errors():
         from modelodds.comparison import compare
         from modelodds.problems.links import spector_models
@@ -47,4 +47,4 @@ def demo(
             refuse(NO_DATA)
         typer.echo(INTRODUCTION.format(budget=budget))
         result = compare(models, budget=budget, method=method, rng=seed)
-    finish(result, json, figure)
+    finish(result, json, figure, page)

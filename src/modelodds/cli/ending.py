@@ -54,7 +54,7 @@ def check_writable(*paths: Path | None) -> None:
             refuse(f"{path} {problem}.")
 
 
-def finish(result: Result, json: Path | None, figure: Path | None) -> NoReturn:
+def finish(result: Result, json: Path | None, figure: Path | None, report: Path | None = None) -> NoReturn:
     """Print the answer, write the files asked for, and end with the code that fits."""
     typer.echo("\n\n".join(_wrapped(paragraph) for paragraph in result.summary().split("\n\n")))
     if figure is not None:
@@ -63,7 +63,10 @@ def finish(result: Result, json: Path | None, figure: Path | None) -> NoReturn:
         probabilities_figure(result).savefig(figure, dpi=150)
     if json is not None:
         result.to_json(json)
-    written = [f"{what} {path}" for what, path in (("figure", figure), ("result", json)) if path is not None]
+    if report is not None:
+        result.report(report)
+    files = (("figure", figure), ("result", json), ("report", report))
+    written = [f"{what} {path}" for what, path in files if path is not None]
     if written:
         typer.echo(f"\nWritten: {', '.join(written)}")
     nothing = len(result.evaluations) > 0 and (result.evaluations["status"] == "failed").all()

@@ -31,19 +31,20 @@ def run(
         Path | None, typer.Option(help="Write the result here; Result.from_json reads it.")
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Write a figure here: .png, .pdf or .svg.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report here: one .html file.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only the answer.")] = False,
 ) -> None:
     """Compare the models that FILE defines.
 
     Exit codes: 0 it ran, 1 too many evaluations failed, 2 the input is at fault, 130 interrupted.
     """
-    check_writable(json, figure)
+    check_writable(json, figure, report)
     with plain_errors():
         from modelodds.comparison import compare
 
         models = load_models(file)
         result = compare(models, budget=budget, method=method, batch=batch, rng=seed, progress=not quiet)
-    finish(result, json, figure)
+    finish(result, json, figure, report)
 
 
 def load_models(file: Path) -> Any:

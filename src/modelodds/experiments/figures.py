@@ -11,7 +11,7 @@ import pandas as pd
 
 from modelodds.experiments import model_choice
 from modelodds.experiments.synthetic import PER_DIMENSION, along, errors, in_order
-from modelodds.plots import PALETTE, _count_axis, _dress
+from modelodds.plots.theme import PALETTE, count_axis, dress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,8 +105,8 @@ def choices_figure(rows: pd.DataFrame) -> Figure:
 
 
 def _finish(axes: Axes, title: str, ylabel: str) -> None:
-    _count_axis(axes.xaxis)
-    _dress(axes, title, "evaluations, both models", ylabel)
+    count_axis(axes.xaxis)
+    dress(axes, title, "evaluations, both models", ylabel)
 
 
 def _legend(figure: Figure, panels: Sequence[Axes]) -> None:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from modelodds.model import Model
-from modelodds.plots import relative
 from modelodds.prior import Prior
 from modelodds.result import Result
 from modelodds.session import Session
@@ -75,3 +74,10 @@ def in_words(result: Result) -> str:
         f"After {len(result.evaluations)} evaluations the evidences are known to {known}, and yet the "
         f"probability of {best} is {result.probabilities[best]:.4f} ± {result.probability_sd[best]:.4f}."
     )
+
+
+def relative(sd: float) -> str:
+    """Uncertainty of an evidence, in words, from the standard deviation of its logarithm."""
+    if sd < 1.0:
+        return f"± {100.0 * np.sqrt(np.expm1(sd**2)):.2g} %"
+    return f"within a factor of {np.exp(sd):.0f}" if sd < 7.0 else "unknown"

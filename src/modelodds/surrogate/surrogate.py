@@ -61,6 +61,11 @@ class Surrogate:
         self.observations = self.observations.add(x, y, noise)
 
     @property
+    def record(self) -> list[float]:
+        """Squared errors of its predictions before each observation, in units of their variance."""
+        return self._record
+
+    @property
     def inflation(self) -> float:
         """Factor on the variances for what they leave out, at least 1: the record times the freedom."""
         if not self.method.calibrated:
