@@ -1,0 +1,1 @@
+"""Likelihoods that come from elsewhere."""
