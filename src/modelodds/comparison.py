@@ -11,9 +11,10 @@ from modelodds.errors import BudgetError, OptionError
 from modelodds.evaluate import Outcome
 from modelodds.executors import Broken, Pool, pool
 from modelodds.failures import Failures
-from modelodds.ledger import Ledger, Recorder
+from modelodds.ledger import Ledger
 from modelodds.method import Method, resolve_method
 from modelodds.model import Model, check_models
+from modelodds.recorder import Recorder
 from modelodds.result import Result
 from modelodds.session import Query, Session
 from modelodds.stopping import SETTLED, Rule

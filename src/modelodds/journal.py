@@ -185,7 +185,9 @@ def _with_result(connection: sqlite3.Connection, contents: Contents) -> Contents
 
 
 def _seal(before: str, entry: Entry) -> str:
-    return _digest(before + json.dumps(astuple(entry)))
+    return _digest(
+        before + json.dumps(astuple(entry), default=repr)
+    )  # repr: of bytes, where a file is damaged
 
 
 def _digest(text: str) -> str:

@@ -52,9 +52,8 @@ class Lock:
             time.sleep(0.02)
         file.seek(0)
         file.truncate()
-        file.write(
-            f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC\n"
-        )
+        since = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        file.write(f"process {os.getpid()} on {socket.gethostname()}, since {since}\n")
         file.flush()
         return file
 
