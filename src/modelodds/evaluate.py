@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelodds.model import Model
+if TYPE_CHECKING:  # workers import this module, and have no need of priors
+    from modelodds.model import Model
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class _TimedOut(BaseException):
     """The time is up. No Exception, so that no ``except Exception`` in the user's function swallows it."""
 
 
-def evaluate(model: Model, theta: ArrayLike, timeout: float | None = None) -> Outcome:
+def evaluate(model: "Model", theta: ArrayLike, timeout: float | None = None) -> Outcome:
     """Log-likelihood of ``model`` at ``theta``, shape (p,); a failure is an outcome, never an exception."""
     return call(model.log_likelihood, model.vectorized, theta, timeout)
 

@@ -6,8 +6,8 @@
 
 import contextlib
 import os
+import pickle
 import queue
-import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -15,7 +15,8 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
-from modelodds.errors import OptionError
+from modelodds import worker
+from modelodds.errors import ModelError, OptionError
 from modelodds.evaluate import Outcome, call, describe_error, evaluate, too_long
 from modelodds.model import Model
 from modelodds.session import Query
@@ -51,7 +52,7 @@ class Workers(Executor):
             raise OptionError(f"the number of workers must be a whole number, 1 or more, not {n!r}.")
         self.n = n
         context = multiprocessing.get_context("spawn")
-        self._pool: Any = ProcessPool(max_workers=n, context=context, initializer=_settle)
+        self._pool: Any = ProcessPool(max_workers=n, context=context, initializer=worker.settle)
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run ``fn(*args, **kwargs)`` in a worker."""
@@ -62,7 +63,7 @@ class Workers(Executor):
         import cloudpickle
 
         task = cloudpickle.dumps((fn, args, kwargs))
-        future: Future[Any] = self._pool.schedule(_unpack, args=(task,), timeout=seconds)
+        future: Future[Any] = self._pool.schedule(worker.run, args=(task,), timeout=seconds)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -73,22 +74,8 @@ class Workers(Executor):
             self._pool.close()
         self._pool.join()
 
-
-def _settle() -> None:
-    """In a new worker: Ctrl-C is the parent's affair, and an end from there goes through ``finally``."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def leave(number: int, frame: Any) -> None:
-        raise SystemExit(1)
-
-    signal.signal(signal.SIGTERM, leave)
-
-
-def _unpack(task: bytes) -> Any:
-    import pickle
-
-    fn, args, kwargs = pickle.loads(task)
-    return fn(*args, **kwargs)
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.shutdown(cancel_futures=error is not None)
 
 
 def n_workers(executor: Any) -> int | None:
@@ -217,7 +204,13 @@ class There(Pool):
         arguments = (model.log_likelihood, model.vectorized, query.theta, self.timeout)
         if isinstance(self._executor, Workers):
             limit = None if self.timeout is None else self.timeout + GRACE
-            return self._executor.submit_for(limit, call, *arguments)
+            try:
+                return self._executor.submit_for(limit, call, *arguments)
+            except (TypeError, AttributeError, pickle.PicklingError) as error:
+                raise ModelError(
+                    f"the log_likelihood of model {model.name!r} cannot be sent to a worker: {error}. "
+                    "Open files, locks and the like inside the function, or use threads"
+                ) from None
         try:
             if _is_dask(self._executor):  # pure: the same point twice would be answered from memory
                 return self._executor.submit(call, *arguments, pure=False)

@@ -185,9 +185,8 @@ def _with_result(connection: sqlite3.Connection, contents: Contents) -> Contents
 
 
 def _seal(before: str, entry: Entry) -> str:
-    return _digest(
-        before + json.dumps(astuple(entry), default=repr)
-    )  # repr: of bytes, where a file is damaged
+    values = json.dumps(astuple(entry), default=repr)  # repr: of bytes, where a file is damaged
+    return _digest(before + values)
 
 
 def _digest(text: str) -> str:
