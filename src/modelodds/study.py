@@ -197,7 +197,7 @@ class _Reader:
 
     def _complain(self, at: Place, what: str) -> NoReturn:
         line = next((self.lines[at[:n]] for n in range(len(at), 0, -1) if at[:n] in self.lines), 1)
-        raise StudyError(f"{self.path}, line {line}: {what}.")
+        raise StudyError(f"{self.path}, line {line}: {what}{'' if what.endswith('?') else '.'}")
 
 
 _KEY = r"""(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')"""
