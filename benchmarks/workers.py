@@ -47,6 +47,10 @@ def throughput(n: int, seconds: float, executor: Any = None) -> tuple[float, flo
     return made / (last[0] - first[0]), (last[1] - first[1]) / made
 
 
+def show(what: str, rate: float, alone: float, own: float) -> None:
+    print(f"{what}: {rate:.2f} a second, {rate / alone:.2f} times; {own:.3f} s of ours each", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, default=8)
@@ -61,19 +65,15 @@ def main() -> None:
         for future in [workers.submit(time.sleep, 2.0) for _ in range(k)]:
             future.result()
         rate, own = throughput(n, seconds, workers)
-    print(
-        f"{k} processes: {rate:.2f} a second, {rate / alone:.2f} times; {own:.3f} s of ours each", flush=True
-    )
+    show(f"{k} processes", rate, alone, own)
     from distributed import Client, LocalCluster
 
-    with (
-        LocalCluster(n_workers=k, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    cluster = LocalCluster(n_workers=k, threads_per_worker=1, dashboard_address=None)
+    with cluster, Client(cluster) as client:
         client.wait_for_workers(k)
         client.gather([client.submit(time.sleep, 2.0, pure=False) for _ in range(k)])
         rate, own = throughput(n, seconds, client)
-    print(f"{k} of Dask: {rate:.2f} a second, {rate / alone:.2f} times; {own:.3f} s of ours each", flush=True)
+    show(f"{k} of Dask", rate, alone, own)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ def hashable(value: Any) -> bool:
     return True
 
 
+names = st.one_of(st.text(max_size=3), junk)
 keys = st.one_of(st.text(max_size=3), junk.filter(hashable))
 priors = st.one_of(junk, st.dictionaries(keys, components, max_size=2))
 
