@@ -283,6 +283,8 @@ def _add(session: Session, entry: Entry, asked: bool = False) -> Query:
 def _usable(path: Path, models: tuple[Model, ...]) -> list[Entry]:
     """Evaluations of another ledger that these models can use."""
     entries = read(path).entries
+    if not entries:
+        raise LedgerError(f"{path} holds no run yet, so there is nothing to reuse.")
     by_name = {m.name: m for m in models}
     asked = {e.query: e for e in entries if e.kind in ("ask", "reuse")}
     found = []
