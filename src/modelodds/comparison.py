@@ -28,8 +28,7 @@ MESSAGES = {
     "settled": "Stopped: every evidence is known exactly.",
     "failures": "Stopped: too many evaluations failed; see the reasons in result.evaluations.",
     "interrupted": "Stopped: interrupted; this is the result so far.",
-    "broken": "Stopped: the executor broke ({reason}); this is the result so far. "
-    "modelodds.executors.Workers replaces workers that die.",
+    "broken": "Stopped: the executor broke: {reason}. This is the result so far.",
 }
 
 

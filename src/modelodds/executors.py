@@ -4,6 +4,8 @@
 ``submit`` a query, ``wait`` for what has come back, ``free`` places left.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import pickle
@@ -13,13 +15,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from modelodds import worker
 from modelodds.errors import ModelError, OptionError
 from modelodds.evaluate import Outcome, call, describe_error, evaluate, too_long
-from modelodds.model import Model
-from modelodds.session import Query
+
+if TYPE_CHECKING:  # so that a worker that imports this module waits for no heavy import
+    from modelodds.model import Model
+    from modelodds.session import Query
 
 GRACE = 2.0  # seconds beyond its timeout for a worker to come back by itself
 LOOK = 0.2  # seconds between two looks at the clock
@@ -202,21 +206,27 @@ class There(Pool):
 
     def _send(self, model: Model, query: Query) -> Any:
         arguments = (model.log_likelihood, model.vectorized, query.theta, self.timeout)
-        if isinstance(self._executor, Workers):
-            limit = None if self.timeout is None else self.timeout + GRACE
-            try:
-                return self._executor.submit_for(limit, call, *arguments)
-            except (TypeError, AttributeError, pickle.PicklingError) as error:
-                raise ModelError(
-                    f"the log_likelihood of model {model.name!r} cannot be sent to a worker: {error}. "
-                    "Open files, locks and the like inside the function, or use threads"
-                ) from None
+        limit = None if self.timeout is None else self.timeout + GRACE
         try:
+            if isinstance(self._executor, Workers):
+                return self._executor.submit_for(limit, call, *arguments)
             if _is_dask(self._executor):  # pure: the same point twice would be answered from memory
                 return self._executor.submit(call, *arguments, pure=False)
             return self._executor.submit(call, *arguments)
         except (BrokenExecutor, RuntimeError) as error:
-            raise Broken(describe_error(error)) from error
+            raise self._broken(error) from error
+        except (TypeError, AttributeError, pickle.PicklingError) as error:
+            raise ModelError(
+                f"the log_likelihood of model {model.name!r} cannot be sent to a worker: {error}. "
+                "Open files, locks and the like inside the function, or use threads"
+            ) from None
+
+    def _broken(self, error: BaseException) -> Broken:
+        if isinstance(self._executor, Workers):
+            hint = "a script that uses Workers needs the line if __name__ == '__main__': before it does"
+        else:
+            hint = "modelodds.executors.Workers replaces workers that die"
+        return Broken(f"{describe_error(error)}; {hint}")
 
     def wait(self) -> Iterator[tuple[Query, Outcome]]:
         """What has come back, in the order asked."""
@@ -245,7 +255,7 @@ class There(Pool):
         try:
             outcome = task.future.result()
         except BrokenExecutor as error:
-            raise Broken(describe_error(error)) from error
+            raise self._broken(error) from error
         except TimeoutError:
             return Outcome("failed", reason=too_long(self.timeout), seconds=seconds)
         except CancelledError:
