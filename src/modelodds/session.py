@@ -462,6 +462,8 @@ def as_generator(rng: int | np.random.Generator) -> np.random.Generator:
         raise OptionError(
             f"rng must be an integer seed or a numpy.random.Generator, not {type(rng).__name__}."
         )
+    if isinstance(rng, int | np.integer) and rng < 0:
+        raise OptionError(f"rng={rng} is no seed; use 0 or more.")
     return np.random.default_rng(rng)
 
 
