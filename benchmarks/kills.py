@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,10 @@ def wait_for_moment(pid: int, calls: Path, rng: np.random.Generator) -> int | No
         time.sleep(0.002)
 
 
-def outcomes(entries: list[Entry]) -> set[tuple[str, float]]:
+def points(entries: list[Entry], kind: str) -> Counter[tuple[str, float]]:
+    """How often each point was asked for, or came back: a session may ask for one again."""
     asked = {e.query: (str(e.model), json.loads(str(e.theta))["x"]) for e in entries if e.kind == "ask"}
-    return {asked[e.query] for e in entries if e.kind == "outcome"}
+    return Counter(asked[e.query] for e in entries if e.kind == kind)
 
 
 def read_calls(calls: Path, kind: str) -> list[tuple[str, float]]:
@@ -119,7 +121,7 @@ def one_run(seed: int, folder: Path, tally: Tally, kills: int, rng: np.random.Ge
     ledger, calls, out = folder / "run.db", folder / "calls", folder / "result.json"
     before: list[Entry] = []
     while True:
-        known, called = outcomes(before), len(read_calls(calls, "called"))
+        known, called = points(before, "outcome"), len(read_calls(calls, "called"))
         pid = child(lambda: run(seed, ledger, calls, out))
         code = wait_for_moment(pid, calls, rng)
         if code is None:
@@ -130,14 +132,15 @@ def one_run(seed: int, folder: Path, tally: Tally, kills: int, rng: np.random.Ge
         contents = inspect_or_new(ledger)
         tally.unsound += contents.damage is not None
         tally.lost += contents.entries[: len(before)] != before
-        tally.twice += sum(point in known for point in read_calls(calls, "called")[called:])
+        due = points(contents.entries, "ask") - known
+        tally.twice += (Counter(read_calls(calls, "called")[called:]) - due).total()
         before = contents.entries
         if code is not None or tally.kills >= kills:
             break
-    returned, recorded = read_calls(calls, "returned"), outcomes(before)
-    tally.lost += len(recorded) < BUDGET if code == 0 else 0
-    tally.returned_unrecorded += len(returned) - len(set(returned))
-    tally.interrupted += len(read_calls(calls, "called")) - len(returned)
+    returned, recorded = Counter(read_calls(calls, "returned")), points(before, "outcome")
+    tally.lost += code == 0 and recorded.total() < BUDGET
+    tally.returned_unrecorded += (returned - recorded).total()
+    tally.interrupted += len(read_calls(calls, "called")) - returned.total()
     if code == 0:
         tally.finished += 1
         plain = folder / "plain.json"
@@ -160,12 +163,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=np.inf, help="begin no run after so long")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", message="os.fork")  # nothing was computed here, so no thread is lost
     rng, tally, start = np.random.default_rng(arguments.seed), Tally(), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         seed = 0
-        while tally.kills < arguments.kills and not tally.bad:
+        end = start + 60 * arguments.minutes
+        while tally.kills < arguments.kills and not tally.bad and time.monotonic() < end:
             place = Path(folder) / str(seed)
             place.mkdir()
             one_run(seed, place, tally, arguments.kills, rng)

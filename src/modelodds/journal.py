@@ -179,7 +179,7 @@ def _with_result(connection: sqlite3.Connection, contents: Contents) -> Contents
         return replace(contents, damage=contents.damage or str(error))
     if row is None:
         return contents
-    if row[2] != _digest(row[1]):
+    if not isinstance(row[1], str) or row[2] != _digest(row[1]):
         return replace(contents, damage=contents.damage or "its last result was changed")
     return replace(contents, result=row[1], result_at=row[0])
 
@@ -207,6 +207,8 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        if "\0" in str(path):
+            raise LedgerError(f"{str(path)!r} cannot be the name of a file.")
         if not self.path.parent.is_dir():
             raise LedgerError(f"{self.path} needs the folder {self.path.parent}; make it first.")
         self._lock = Lock(self.path)
