@@ -482,8 +482,10 @@ def test_unknown_options_name_the_known_ones() -> None:
         Method(kernal="matern32")  # type: ignore[call-arg]
     with pytest.raises(OptionError, match="executor must have a submit method"):
         run(pair(), executor=4)
-    with pytest.raises(OptionError, match="keeps no ledger"):
-        run(pair(), ledger="runs.db")
+    with pytest.raises(OptionError, match="ledger must be a file's path or a Ledger, not a int"):
+        run(pair(), ledger=3)
+    with pytest.raises(OptionError, match="failures must be a Failures"):
+        run(pair(), failures=3)
     with pytest.raises(ModelError, match="two models are called 'a'"):
         run([gaussian("a"), gaussian("a")])
 

@@ -99,6 +99,8 @@ def test_bad_seeds_and_budgets_say_what_to_change() -> None:
     for rng in (True, None, "0", 1.5):
         with pytest.raises(OptionError, match="rng must be an integer seed or a numpy"):
             Session(pair(), rng=rng)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="rng=-1 is no seed; use 0 or more"):
+        Session(pair(), rng=-1)
     with pytest.raises(BudgetError, match="budget=5 is too small: these 2 models need at least 6"):
         Session(pair(), budget=5)
     assert sum(session_design(budget=6)) == 6  # the least that will do

@@ -209,17 +209,17 @@ def test_redo_of_a_whole_file_starts_it_anew(tmp_path: Path) -> None:
 
 def test_the_hash_is_of_what_can_change_a_number(tmp_path: Path) -> None:
     (tmp_path / "cli").mkdir()
-    (tmp_path / "gp.py").write_text("a = 1\n")
+    (tmp_path / "nodes.py").write_text("a = 1\n")
     first = source_hash(tmp_path)
     (tmp_path / "cli" / "main.py").write_text("b = 1\n")
     (tmp_path / "plots.py").write_text("b = 1\n")
     (tmp_path / "notes.txt").write_text("c")
     assert source_hash(tmp_path) == first and len(first) == 8
-    (tmp_path / "gp.py").write_bytes(b"a = 1\r\n")
+    (tmp_path / "nodes.py").write_bytes(b"a = 1\r\n")
     assert source_hash(tmp_path) == first
-    (tmp_path / "gp.py").write_text("a = 2\n")
+    (tmp_path / "nodes.py").write_text("a = 2\n")
     second = source_hash(tmp_path)
-    (tmp_path / "gp.py").rename(tmp_path / "pg.py")
+    (tmp_path / "nodes.py").rename(tmp_path / "odds.py")
     assert len({first, second, source_hash(tmp_path)}) == 3
 
 

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 from modelodds._version import __version__
 
 if TYPE_CHECKING:
+    from modelodds.adapters.command import Command
     from modelodds.comparison import compare
     from modelodds.errors import ModelOddsError
+    from modelodds.failures import Failures
+    from modelodds.ledger import Ledger
     from modelodds.method import Method
     from modelodds.model import Model
     from modelodds.prior import Prior
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from modelodds.session import Query, Session
 
 __all__ = [
+    "Command",
+    "Failures",
+    "Ledger",
     "Method",
     "Model",
     "ModelOddsError",
@@ -31,6 +37,9 @@ __all__ = [
 ]
 
 _HOME = {
+    "Command": "adapters.command",
+    "Failures": "failures",
+    "Ledger": "ledger",
     "Method": "method",
     "Model": "model",
     "ModelOddsError": "errors",

@@ -1,15 +1,20 @@
 """compare(): session, evaluations, stopping and progress in one call."""
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from modelodds.errors import BudgetError, OptionError
-from modelodds.evaluate import Outcome, evaluate
-from modelodds.method import Method
-from modelodds.model import Model
+from modelodds.evaluate import Outcome
+from modelodds.executors import Broken, Pool, pool
+from modelodds.failures import Failures
+from modelodds.ledger import Ledger
+from modelodds.method import Method, resolve_method
+from modelodds.model import Model, check_models
+from modelodds.recorder import Recorder
 from modelodds.result import Result
 from modelodds.session import Query, Session
 from modelodds.stopping import SETTLED, Rule
@@ -17,14 +22,13 @@ from modelodds.stopping import SETTLED, Rule
 if TYPE_CHECKING:
     from modelodds.progress import Progress
 
-FAILURES = (20, 0.5)  # more failures than this, and than this share of all evaluations, end a run
-
 MESSAGES = {
     "budget": "Stopped: the budget of evaluations is spent.",
     "stop": "Stopped: the stopping rule was met.",
     "settled": "Stopped: every evidence is known exactly.",
     "failures": "Stopped: too many evaluations failed; see the reasons in result.evaluations.",
     "interrupted": "Stopped: interrupted; this is the result so far.",
+    "broken": "Stopped: the executor broke: {reason}. This is the result so far.",
 }
 
 
@@ -34,10 +38,11 @@ def compare(
     stop: Rule | Callable[[Session], bool] | None = None,
     method: str | Method = "default",
     batch: int = 1,
-    executor: Executor | None = None,
-    ledger: None = None,
+    executor: Executor | Any = None,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
     rng: int | np.random.Generator = 0,
     progress: bool = True,
+    failures: Failures | None = None,
 ) -> Result:
     """Which of several models the data favour, within a budget of likelihood evaluations.
 
@@ -54,15 +59,20 @@ def compare(
     method : str or Method
         ``"default"``, ``"paper"``, or a ``Method(...)``.
     batch : int
-        Evaluations asked for at a time; more than one is of use with an executor.
-    executor : concurrent.futures.Executor, optional
-        Runs the evaluations of a batch, in threads or processes.
-    ledger : None
-        Reserved for runs on record; this version keeps the evaluations in the result alone.
+        Evaluations asked for at a time. With an executor, 1 gives each worker its next point as soon as it is
+        free; more wait until so many are free.
+    executor : optional
+        Anything with ``submit`` runs the evaluations: threads, processes (:class:`executors.Workers`), Dask's
+        ``Client``, MPI's ``MPIPoolExecutor``. All its workers are kept busy.
+    ledger : path or Ledger, optional
+        Where every evaluation is kept. A run that is there already goes on where it was, whatever ended it,
+        and no evaluation is made twice.
     rng : int or numpy.random.Generator
         The same seed gives the same run, bit for bit, on one machine.
     progress : bool
         Show how it goes: a live view on a terminal, plain lines in a log.
+    failures : Failures, optional
+        Retries, a timeout, and how many may fail.
 
     Returns
     -------
@@ -70,64 +80,119 @@ def compare(
     """
     from modelodds.progress import Progress  # rich is not needed to import modelodds
 
-    _check(budget, batch, executor, ledger)
-    session = Session(models, method, rng, budget=budget)
-    with Progress(session, budget, progress) as view:
-        try:
-            status, message = _run(session, budget, stop, batch, executor, view)
-        except KeyboardInterrupt:
-            status, message = "interrupted", MESSAGES["interrupted"]
-    return session.result(status, message)
+    _check(budget, batch, executor, ledger, failures)
+    failures, models, method = failures or Failures(), check_models(models), resolve_method(method)
+    with Recorder(ledger) as recorder:
+        session = recorder.begin(models, method, rng, int(budget))
+        workers = pool(models, int(batch), failures.timeout, executor)
+        with Progress(session, budget, progress) as view:
+            run = _Run(session, int(budget), stop, workers, recorder, failures, view)
+            try:
+                status, message = run.go()
+            except KeyboardInterrupt:
+                status, message = _ended("interrupted")
+            except Broken as broken:
+                status, message = "broken", MESSAGES["broken"].format(reason=broken)
+            finally:
+                workers.abandon()
+            run.tell_all()
+            result = session.result(status, message)
+        recorder.end(result)
+    return result
 
 
-def _run(
-    session: Session,
-    budget: int,
-    stop: Rule | Callable[[Session], bool] | None,
-    batch: int,
-    executor: Executor | None,
-    view: "Progress",
-) -> tuple[str, str]:
-    """Status and message."""
-    while session.n_evaluations < budget:
-        queries = session.ask(min(batch, budget - session.n_evaluations))
-        if not queries:
-            return _ended("settled" if session.settled else "failures")
-        for query, outcome in _evaluations(session, queries, executor):
-            session.tell(query, outcome)
-            view.update()
-        if session.n_failures > max(FAILURES[0], FAILURES[1] * session.n_evaluations):
+class _Run:
+    """The loop: ask for as many points as there are free workers, tell what comes back."""
+
+    def __init__(
+        self,
+        session: Session,
+        budget: int,
+        stop: Rule | Callable[[Session], bool] | None,
+        workers: Pool,
+        recorder: Recorder,
+        failures: Failures,
+        view: "Progress",
+    ) -> None:
+        self.session, self.budget, self.stop, self.view = session, budget, stop, view
+        self.workers, self.recorder, self.failures = workers, recorder, failures
+        self.waiting = recorder.waiting  # outcomes that the session was not told yet
+        self.attempts = recorder.attempts  # failed ones of what is out
+
+    def go(self) -> tuple[str, str]:
+        """Status and message."""
+        for query in self.recorder.unanswered:  # out when the process ended that began the run
+            self.workers.submit(query)
+        while True:
+            if self._ready():
+                self.tell_all()
+                ended = self._ended()
+                if ended is not None:
+                    return ended
+                if not self._ask() and self.workers.n_out == 0:
+                    return _ended("settled" if self.session.settled else "failures")
+            for query, outcome in self.workers.wait():
+                self._receive(query, outcome)
+
+    def _room(self) -> int:
+        """Evaluations that the budget has left beyond those that are out."""
+        return self.budget - self.session.n_made - len(self.waiting) - self.workers.n_out
+
+    def _ready(self) -> bool:
+        """Whether it is time to ask: a batch's worth of workers is free."""
+        return self.workers.n_out == 0 or self.workers.free >= self.workers.batch
+
+    def _ask(self) -> bool:
+        """Give free workers their next points; whether there were any."""
+        asked = False
+        while self._room() > 0 and self._ready():
+            for _ in range(min(self.workers.batch, self._room())):
+                queries = self.session.ask()
+                if not queries:
+                    return asked
+                self.recorder.ask(self.session, queries[0])
+                self.workers.submit(queries[0])
+                asked = True
+        return asked
+
+    def _receive(self, query: Query, outcome: Outcome) -> None:
+        """Put on record what came back; try again what failed, if so configured."""
+        again = outcome.status == "failed" and self.attempts.get(query.id, 0) < self.failures.retries
+        self.recorder.outcome(query, outcome, again)
+        if again:
+            self.attempts[query.id] = self.attempts.get(query.id, 0) + 1
+            self.workers.submit(query)
+        else:
+            self.waiting[query.id] = outcome
+
+    def tell_all(self) -> None:
+        """Tell the session what has come back, in the order asked."""
+        for id in sorted(self.waiting):
+            self.session.tell(id, self.waiting.pop(id))
+            self.recorder.tell(id)
+            self.view.update()
+
+    def _ended(self) -> tuple[str, str] | None:
+        """Status and message, if there is a reason to stop."""
+        session = self.session
+        if session.n_evaluations == 0:
+            return None
+        if self.failures.too_many(session.n_failures, session.n_evaluations):
             return _ended("failures")
-        rule = SETTLED if stop is None else stop
+        rule = SETTLED if self.stop is None else self.stop
         reason = rule.check(session) if isinstance(rule, Rule) else rule(session)
+        self.recorder.check(session)
         if reason:
-            status = "settled" if stop is None else "stop"
+            status = "settled" if self.stop is None else "stop"
             return status, f"Stopped: {reason}." if isinstance(reason, str) else MESSAGES["stop"]
-    return _ended("budget")
+        return _ended("budget") if session.n_made >= self.budget else None
 
 
 def _ended(status: str) -> tuple[str, str]:
     return status, MESSAGES[status]
 
 
-def _evaluations(
-    session: Session, queries: list[Query], executor: Executor | None
-) -> Iterator[tuple[Query, Outcome]]:
-    """Outcomes in the order of the queries."""
-    models = {m.name: m for m in session.models}
-    if executor is None:
-        for query in queries:
-            yield query, evaluate(models[query.model], query.theta)
-        return
-    futures = [executor.submit(evaluate, models[q.model], q.theta) for q in queries]
-    for query, future in zip(queries, futures, strict=True):
-        try:
-            yield query, future.result()
-        except Exception as error:  # the worker died, or the model could not be sent to it
-            yield query, Outcome("failed", reason=f"{type(error).__name__}: {error}")
-
-
-def _check(budget: Any, batch: Any, executor: Any, ledger: Any) -> None:
+def _check(budget: Any, batch: Any, executor: Any, ledger: Any, failures: Any) -> None:
     for name, value in (("budget", budget), ("batch", batch)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise BudgetError(f"{name} must be a whole number of evaluations, 1 or more, not {value!r}.")
@@ -135,7 +200,7 @@ def _check(budget: Any, batch: Any, executor: Any, ledger: Any) -> None:
         raise OptionError(
             f"executor must have a submit method, as concurrent.futures has; {executor!r} has none."
         )
-    if ledger is not None:
-        raise OptionError(
-            "This version keeps no ledger: leave ledger=None and save the result with to_json()."
-        )
+    if ledger is not None and not isinstance(ledger, str | os.PathLike | Ledger):
+        raise OptionError(f"ledger must be a file's path or a Ledger, not a {type(ledger).__name__}.")
+    if failures is not None and not isinstance(failures, Failures):
+        raise OptionError(f"failures must be a Failures(...), not a {type(failures).__name__}.")

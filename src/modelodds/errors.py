@@ -35,3 +35,19 @@ class ResultError(ModelOddsError, ValueError):
 
 class ProblemError(ModelOddsError, ValueError):
     """A benchmark problem that does not exist, or whose ground truth is not known."""
+
+
+class LedgerError(ModelOddsError, ValueError):
+    """A ledger that cannot be read, or is not of these models."""
+
+
+class LedgerInUse(LedgerError):
+    """A ledger that another process is writing."""
+
+
+class StudyError(ModelOddsError, ValueError):
+    """A study's file that does not say what it must; the message has the line."""
+
+
+class CommandError(ModelOddsError, RuntimeError):
+    """An external program that gave no log-likelihood."""

@@ -1,13 +1,19 @@
 """Runs the user's function once, and turns whatever comes of it into an Outcome."""
 
+import contextlib
+import signal
+import socket
+import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelodds.model import Model
+if TYPE_CHECKING:  # workers import this module, and have no need of priors
+    from modelodds.model import Model
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,10 @@ class Outcome:
         Why it failed.
     seconds
         Time spent in the user's function.
+    started, ended
+        When it was called and came back, in seconds since 1970.
+    host
+        The machine it ran on.
     """
 
     status: Literal["ok", "failed"]
@@ -33,23 +43,77 @@ class Outcome:
     standard_error: float = 0.0
     reason: str = ""
     seconds: float = 0.0
+    started: float = np.nan
+    ended: float = np.nan
+    host: str = ""
 
 
 class _Unusable(Exception):
     """A returned object that is not a log-likelihood; the message says why."""
 
 
-def evaluate(model: Model, theta: ArrayLike) -> Outcome:
+class _TimedOut(BaseException):
+    """The time is up. No Exception, so that no ``except Exception`` in the user's function swallows it."""
+
+
+def evaluate(model: "Model", theta: ArrayLike, timeout: float | None = None) -> Outcome:
     """Log-likelihood of ``model`` at ``theta``, shape (p,); a failure is an outcome, never an exception."""
-    start = time.perf_counter()
+    return call(model.log_likelihood, model.vectorized, theta, timeout)
+
+
+def call(
+    log_likelihood: Callable[..., Any], vectorized: bool, theta: ArrayLike, timeout: float | None = None
+) -> Outcome:
+    """What a model's function gives at ``theta``, shape (p,); this is what workers run."""
+    started, start = time.time(), time.perf_counter()
     try:
         point = np.array(theta, dtype=float)  # a copy: the user's function may write into it
-        with np.errstate(all="ignore"):  # log(0) and overflow show in the value; as warnings they could raise
-            raw = model.log_likelihood(point[None, :] if model.vectorized else point)
+        with np.errstate(all="ignore"), _limit(timeout):  # log(0) shows in the value; a warning could raise
+            raw = log_likelihood(point[None, :] if vectorized else point)
         outcome = read_value(raw)
+    except _TimedOut:
+        outcome = Outcome("failed", reason=too_long(timeout))
     except Exception as error:
-        outcome = Outcome("failed", reason=f"{type(error).__name__}: {error}")
-    return replace(outcome, seconds=time.perf_counter() - start)
+        outcome = Outcome("failed", reason=describe_error(error))
+    seconds = time.perf_counter() - start
+    return replace(
+        outcome, seconds=seconds, started=started, ended=started + seconds, host=socket.gethostname()
+    )
+
+
+def describe_error(error: BaseException) -> str:
+    """An exception in a line."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def too_long(timeout: float | None) -> str:
+    """The reason of an evaluation that was stopped."""
+    return f"stopped: it took longer than {timeout:g} seconds"
+
+
+@contextlib.contextmanager
+def _limit(seconds: float | None) -> Iterator[None]:
+    """Raise _TimedOut inside the block when its time is up, where the system has a way to do so.
+
+    Signals reach the main thread alone, and wait while compiled code runs; whoever sent the evaluation out
+    has means of its own beside this.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if seconds is None or not main or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
+        raise _TimedOut
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def read_value(raw: Any) -> Outcome:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import qmc
 
 from modelodds import odds
 from modelodds._version import __version__
 from modelodds.acquisition import ACQUISITIONS, Rivals
 from modelodds.diagnostics.examine import examine
-from modelodds.errors import BudgetError, OptionError, QueryError
+from modelodds.errors import BudgetError, ModelError, OptionError, PriorError, QueryError
 from modelodds.evaluate import Outcome, read_value
 from modelodds.learner import Learner
 from modelodds.method import PRESETS, Method, resolve_method
@@ -106,7 +106,7 @@ class Session:
         self.standing: Belief | None = None  # where the comparison stood when it last had to know
         self._log_prior = np.log([m.prior_probability for m in self.models])
         self._log_prior -= np.log(np.exp(self._log_prior).sum())
-        generator = _generator(rng)
+        generator = as_generator(rng)
         seeds = generator.integers(2**63, size=(len(self.models), 3))
         self._learners = [
             Learner(m, self.method, np.random.default_rng(s[:1]))
@@ -119,6 +119,7 @@ class Session:
             _design(m, n, quasi, int(s[2])) for m, n, s in zip(self.models, sizes, seeds, strict=True)
         ]
         self._design_size = sum(sizes)
+        self.n_added = 0  # evaluations that were made elsewhere
         self._queries: dict[int, Query] = {}
         self._next_id = 0
         self._asked = [0] * len(self.models)
@@ -238,6 +239,49 @@ class Session:
         self._learner(query).fail(query.id)
         self._note(query, Outcome("failed", reason=str(reason)), seconds)
 
+    def add(
+        self, model: str, theta: ArrayLike, value: Any, seconds: float = np.nan, asked: bool = False
+    ) -> Query:
+        """Take in an evaluation that was made elsewhere; its model's initial design shrinks by one.
+
+        Parameters
+        ----------
+        model : str
+            Name of the model.
+        theta : array, shape (p,)
+            Where it was evaluated, inside the prior.
+        value, seconds
+            As for :meth:`tell`.
+        asked
+            Whether it counts as one that the session asked for.
+        """
+        names = [m.name for m in self.models]
+        if model not in names:
+            raise ModelError(f"there is no model {model!r}; the models are {', '.join(names)}")
+        i = names.index(model)
+        prior, theta = self.models[i].prior, np.array(theta, dtype=float)
+        if theta.shape != (len(prior.names),) or not np.isfinite(prior.log_density_theta(theta)):
+            raise PriorError(f"theta = {theta.tolist()} is not inside the prior of model {model!r}")
+        query = Query(self._next_id, model, theta)
+        self._learners[i].ask(query.id, prior.to_x(theta))
+        self._queries[query.id] = query
+        self._next_id += 1
+        self.tell(query, value, seconds)
+        self.n_added += not asked
+        self._asked[i] += 1
+        if self._design[i]:
+            self._design[i].pop()
+            self._design_size -= not asked
+        return query
+
+    def number_from(self, number: int) -> None:
+        """Give the next query this number, if it is not below that anyway."""
+        self._next_id = max(self._next_id, number)
+
+    def generators(self) -> dict[str, Any]:
+        """The state of every model's random generator, by name: plain numbers and strings."""
+        return {learner.model.name: learner.rng.bit_generator.state for learner in self._learners}
+
     def _take(self, query: Query | int) -> Query:
         number = query.id if isinstance(query, Query) else query
         if number not in self._queries:
@@ -274,8 +318,13 @@ class Session:
 
     @property
     def n_evaluations(self) -> int:
-        """Evaluations answered so far, failures included."""
+        """Evaluations answered so far, failures and what was added included."""
         return len(self._log)
+
+    @property
+    def n_made(self) -> int:
+        """Evaluations answered so far that the session asked for."""
+        return len(self._log) - self.n_added
 
     @property
     def n_failures(self) -> int:
@@ -285,7 +334,7 @@ class Session:
     @property
     def in_design(self) -> bool:
         """Whether the initial design is still being evaluated."""
-        return self.n_evaluations < self._design_size
+        return self.n_made < self._design_size
 
     @property
     def settled(self) -> bool:
@@ -301,6 +350,11 @@ class Session:
     def log_prior(self) -> Array:
         """Log prior probabilities of the models, (k,)."""
         return self._log_prior
+
+    @property
+    def history(self) -> list[dict[str, float]]:
+        """The belief whenever it was formed, as :attr:`Result.history` has it."""
+        return self._history
 
     def settled_belief(self) -> Belief | None:
         """Where the comparison stands, once the initial design and every climb are done; None before."""
@@ -413,11 +467,14 @@ def _check_rule(method: Method, n_models: int) -> None:
         )
 
 
-def _generator(rng: int | np.random.Generator) -> np.random.Generator:
+def as_generator(rng: int | np.random.Generator) -> np.random.Generator:
+    """The generator of a seed, or the one given."""
     if isinstance(rng, bool) or not isinstance(rng, int | np.integer | np.random.Generator):
         raise OptionError(
             f"rng must be an integer seed or a numpy.random.Generator, not {type(rng).__name__}."
         )
+    if isinstance(rng, int | np.integer) and rng < 0:
+        raise OptionError(f"rng={rng} is no seed; use 0 or more.")
     return np.random.default_rng(rng)
 
 

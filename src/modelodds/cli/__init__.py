@@ -5,11 +5,24 @@ from modelodds.cli.demo import demo
 from modelodds.cli.leaderboard import leaderboard
 from modelodds.cli.main import app
 from modelodds.cli.problems import problems
+from modelodds.cli.record import evaluations, salvage, status
 from modelodds.cli.report import report, watch
 from modelodds.cli.reproduce import app as reproduce
-from modelodds.cli.run import run
+from modelodds.cli.run import resume, run
 
-for command in (demo, run, report, watch, problems, bench, leaderboard):
+for command in (
+    demo,
+    run,
+    status,
+    resume,
+    evaluations,
+    salvage,
+    report,
+    watch,
+    problems,
+    bench,
+    leaderboard,
+):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 

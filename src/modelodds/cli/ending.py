@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from modelodds.errors import ModelOddsError
+from modelodds.errors import LedgerInUse, ModelOddsError
 
 if TYPE_CHECKING:
     from modelodds.result import Result
 
-OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130  # 130 is what a shell reports after Ctrl-C
-STATUS_CODES = {"failures": FAILED, "interrupted": INTERRUPTED}  # every other status is OK
+OK, FAILED, BAD_INPUT, IN_USE, INTERRUPTED = 0, 1, 2, 3, 130  # 130 is what a shell reports after Ctrl-C
+STATUS_CODES = {"failures": FAILED, "broken": FAILED, "interrupted": INTERRUPTED}  # every other status is OK
 
 
-def refuse(message: str) -> NoReturn:
+def refuse(message: str, code: int = BAD_INPUT) -> NoReturn:
     """Say what is wrong with the input, and end."""
     typer.echo(f"modelodds: {message}", err=True)
-    raise typer.Exit(BAD_INPUT)
+    raise typer.Exit(code)
 
 
 @contextlib.contextmanager
@@ -30,6 +30,8 @@ def plain_errors() -> Iterator[None]:
     """Errors meant for the user, and Ctrl-C, without a traceback."""
     try:
         yield
+    except LedgerInUse as error:
+        refuse(str(error), IN_USE)
     except ModelOddsError as error:
         refuse(str(error))
     except KeyboardInterrupt:

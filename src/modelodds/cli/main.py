@@ -9,7 +9,7 @@ from modelodds._version import __version__
 app = typer.Typer(
     help="Which of several models the data favour, in few evaluations of expensive likelihoods.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -1,10 +1,12 @@
-"""``modelodds run FILE.py``: compare the models that a file defines."""
+"""``modelodds run FILE`` and ``modelodds resume RUN``: compare the models of a file or a study."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import traceback
 from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -16,35 +18,143 @@ from modelodds.cli.ending import check_writable, finish, plain_errors, refuse
 SHOWN = 12  # last lines of a traceback in the user's file
 MODULE = "modelodds_models"  # the name the user's file runs under; not "__main__", so its guard stays shut
 
+Json = Annotated[Path | None, typer.Option(help="Write the result here; Result.from_json reads it.")]
+ReportFile = Annotated[Path | None, typer.Option(help="Write a report here: one .html file.")]
+Figure = Annotated[Path | None, typer.Option(help="Write a figure here: .png, .pdf or .svg.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, only the answer.")]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run was started with, as its ledger keeps it; None is what the study says, or the usual."""
+
+    file: str
+    budget: int | None = None
+    seed: int | None = None
+    method: str | None = None
+    batch: int | None = None
+    workers: int | None = None
+    timeout: float | None = None
+    retries: int | None = None
+    max_failures: int | None = None
+
 
 def run(
     file: Annotated[
-        Path, typer.Argument(help="Python file that defines models: a list, or a function returning one.")
+        Path,
+        typer.Argument(help="Python file that defines models, a list or a function of one; or a TOML study."),
     ],
-    budget: Annotated[int, typer.Option(help="Most evaluations to make, of all models together.")],
-    seed: Annotated[int, typer.Option(help="Same seed, same run.")] = 0,
-    method: Annotated[
-        str, typer.Option(help="default, or paper: Chai et al. (2019) to the letter.")
-    ] = "default",
-    batch: Annotated[int, typer.Option(help="Points chosen at a time.")] = 1,
-    json: Annotated[
-        Path | None, typer.Option(help="Write the result here; Result.from_json reads it.")
+    budget: Annotated[
+        int | None, typer.Option(help="Most evaluations to make, of all models together.")
     ] = None,
-    figure: Annotated[Path | None, typer.Option(help="Write a figure here: .png, .pdf or .svg.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a report here: one .html file.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress, only the answer.")] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Keep every evaluation here; a run that is there already goes on.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that evaluate side by side; else it is done in turn.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Same seed, same run; 0 by default.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="default, or paper: Chai et al. (2019) to the letter.")
+    ] = None,
+    batch: Annotated[int | None, typer.Option(help="Points chosen at a time; 1 by default.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds that an evaluation may take.")] = None,
+    retries: Annotated[int | None, typer.Option(help="How often a failed evaluation is made again.")] = None,
+    max_failures: Annotated[int | None, typer.Option(help="How many may fail before the run ends.")] = None,
+    reuse: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another run's ledger, whose evaluations serve this one; may be repeated."),
+    ] = None,
+    json: Json = None,
+    figure: Figure = None,
+    report: ReportFile = None,
+    quiet: Quiet = False,
 ) -> None:
     """Compare the models that FILE defines.
 
-    Exit codes: 0 it ran, 1 too many evaluations failed, 2 the input is at fault, 130 interrupted.
+    With --ledger, run the same command again after a crash, or with a larger --budget, and it goes on where
+    it was.
+
+    Exit codes: 0 it ran, 1 too many evaluations failed, 2 the input is at fault, 3 the ledger is in use,
+    130 interrupted.
+    """
+    check_writable(json, figure, report)
+    options = Options(
+        str(file.resolve()), budget, seed, method, batch, workers, timeout, retries, max_failures
+    )
+    with plain_errors():
+        result = _compare(file, options, ledger, reuse or [], quiet)
+    finish(result, json, figure, report)
+
+
+def resume(
+    ledger: Annotated[Path, typer.Argument(metavar="RUN", help="The ledger of a run.")],
+    budget: Annotated[
+        int | None, typer.Option(help="Another budget than before, earlier evaluations included.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Another number of processes than before.")] = None,
+    json: Json = None,
+    figure: Figure = None,
+    report: ReportFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a run that `modelodds run --ledger` began.
+
+    It is done as it was begun, from the same file. Exit codes are those of `modelodds run`.
     """
     check_writable(json, figure, report)
     with plain_errors():
-        from modelodds.comparison import compare
+        from modelodds.ledger import standing
 
-        models = load_models(file)
-        result = compare(models, budget=budget, method=method, batch=batch, rng=seed, progress=not quiet)
+        started = standing(ledger).study
+        if "file" not in started:
+            refuse(f"{ledger} was begun from Python; run that script again, and it goes on from there.")
+        known: dict[str, Any] = {name: started.get(name) for name in Options.__dataclass_fields__}
+        given: dict[str, Any] = {"budget": budget, "workers": workers}
+        options = Options(**{**known, **{k: v for k, v in given.items() if v is not None}})
+        result = _compare(Path(options.file), options, ledger, [], quiet)
     finish(result, json, figure, report)
+
+
+def _compare(file: Path, options: Options, ledger: Path | None, reuse: list[Path], quiet: bool) -> Any:
+    from modelodds.comparison import compare
+    from modelodds.executors import Workers
+    from modelodds.failures import Failures
+    from modelodds.ledger import Ledger
+    from modelodds.study import Study, load_study
+
+    if file.suffix == ".toml":
+        study = load_study(file)
+    else:
+        study = Study(load_models(file), None, 0, "default", 1, None, None, Failures())
+    budget, usual = _first(options.budget, study.budget), study.failures
+    if budget is None:
+        refuse("how many evaluations? Give --budget, such as --budget 200.")
+    failures = Failures(
+        _first(options.retries, usual.retries),
+        _first(options.timeout, usual.timeout),
+        _first(options.max_failures, usual.max_failures),
+    )
+    path, workers = _first(ledger, study.ledger), _first(options.workers, study.workers)
+    if reuse and path is None:
+        refuse("--reuse needs a --ledger for the new run.")
+    with Workers(workers) if workers is not None else contextlib.nullcontext() as executor:
+        return compare(
+            study.models,
+            budget=budget,
+            method=_first(options.method, study.method),
+            batch=_first(options.batch, study.batch),
+            executor=executor,
+            ledger=None if path is None else Ledger(path, reuse, asdict(options)),
+            rng=_first(options.seed, study.seed),
+            progress=not quiet,
+            failures=failures,
+        )
+
+
+def _first(*values: Any) -> Any:
+    """The first that is not None."""
+    return next((value for value in values if value is not None), None)
 
 
 def load_models(file: Path) -> Any:
@@ -69,9 +179,17 @@ def _execute(file: Path) -> ModuleType:
     module.__file__ = str(file)
     code = _compile(file)
     sys.modules[MODULE] = module  # dataclasses and pickle look their module up
+    _send_by_value(module)
     sys.path.insert(0, str(file.resolve().parent))
     _guarded(file, "running it", lambda: exec(code, module.__dict__))
     return module
+
+
+def _send_by_value(module: ModuleType) -> None:
+    """Have workers, which cannot import the file, be sent what is in it."""
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(module)
 
 
 def _compile(file: Path) -> Any:

@@ -18,6 +18,7 @@ REFERENCE = stats.t(5)
 """Density of each coordinate of the points that stand in for draws: wider tails than most whitened priors."""
 
 LogDensity = Callable[[Array], Any]
+LARGEST = np.finfo(float).max
 Sample = Callable[[int, np.random.Generator], Any]
 
 
@@ -75,12 +76,17 @@ class DensityCoordinates:
     def _check_integral(self) -> None:
         """Refuse a density whose integral, by importance sampling, is not 1 within its error."""
         x = self.from_unit(stats.qmc.Sobol(len(self.mean), rng=np.random.default_rng(0)).random(DRAWS))
-        weights = np.exp(self.log_density(x) - self.log_reference(x))
-        integral, standard_error = weights.mean(), weights.std() / np.sqrt(DRAWS)
-        if abs(integral - 1) > max(5 * standard_error, 0.05):
-            remedy = (
-                f"subtract {np.log(integral):.4g} from it" if integral > 0 else "it and sample must agree"
-            )
+        log_weights = self.log_density(x) - self.log_reference(x)
+        largest = max(float(log_weights.max()), -LARGEST)
+        weights = np.exp(log_weights - largest)
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # a density that is off by more than a double can hold
+            integral = weights.mean() * np.exp(largest)
+            standard_error = weights.std() * np.exp(largest) / np.sqrt(DRAWS)
+        if not abs(integral - 1) <= max(5 * standard_error, 0.05) or not np.isfinite(integral):
+            log_integral = largest + np.log(weights.mean()) if integral > 0 else 0.0
+            remedy = f"subtract {log_integral:.4g} from it" if integral > 0 else "it and sample must agree"
             raise PriorError(
                 f"exp(log_density) integrates to {integral:.4g} +- {standard_error:.1g}, not to 1; {remedy}, "
                 "as evidences need a normalised prior"

@@ -13,13 +13,38 @@ import pandas as pd
 from modelodds._version import __version__
 
 PACKAGE = Path(__file__).parents[1]
-SHOWING = ("cli/", "report/", "plots.py", "progress.py", "experiments/figures.py", "experiments/page.py")
+CORE = (
+    "prior.py",
+    "coordinates/",
+    "model.py",
+    "evaluate.py",
+    "surrogate/",
+    "nodes.py",
+    "evidence.py",
+    "odds.py",
+    "support.py",
+    "acquisition/",
+    "propose.py",
+    "learner.py",
+    "session.py",
+    "comparison.py",
+    "stopping.py",
+    "method.py",
+    "precision.py",
+    "problems/",
+    "baselines/",
+    "experiments/curves.py",
+    "experiments/synthetic.py",
+    "experiments/model_choice.py",
+    "experiments/leaderboard.py",
+    "experiments/dla.py",
+)
 UNKNOWN = "unknown"  # of rows from before the code was noted
 
 
 @cache
 def code_version() -> str:
-    """Version and hash of the package's sources, those that only show results left out."""
+    """Version and hash of the sources that a comparison or an experiment runs through."""
     return f"{__version__}+{source_hash(PACKAGE)}"
 
 
@@ -27,7 +52,7 @@ def source_hash(package: Path) -> str:
     """Eight hexadecimal digits of the ``.py`` files below ``package``, whatever their line ends are."""
     digest = sha256()
     for name, path in sorted((p.relative_to(package).as_posix(), p) for p in package.rglob("*.py")):
-        if not name.startswith(SHOWING):
+        if name.startswith(CORE):
             digest.update(name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return digest.hexdigest()[:8]
 
