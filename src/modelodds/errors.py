@@ -35,3 +35,7 @@ class ResultError(ModelOddsError, ValueError):
 
 class ProblemError(ModelOddsError, ValueError):
     """A benchmark problem that does not exist, or whose ground truth is not known."""
+
+
+class SpectrumError(ModelOddsError, ValueError):
+    """A spectrum, or the null model to read it by, that cannot be used."""
