@@ -2,13 +2,14 @@
 
 from modelodds.cli.bench import bench
 from modelodds.cli.demo import demo
+from modelodds.cli.dla import dla
 from modelodds.cli.leaderboard import leaderboard
 from modelodds.cli.main import app
 from modelodds.cli.problems import problems
 from modelodds.cli.reproduce import app as reproduce
 from modelodds.cli.run import run
 
-for command in (demo, run, problems, bench, leaderboard):
+for command in (demo, run, problems, bench, leaderboard, dla):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")
 

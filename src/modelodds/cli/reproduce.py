@@ -46,3 +46,67 @@ def synthetic(
         rows = read(path)
         rows = rows[rows.d.isin(dimension or range(1, 6)) & rows.method.isin(method or rows.method)]
         show(experiment.summary(rows))
+
+
+@app.command()
+def dla(
+    spectrum: Annotated[list[str] | None, typer.Option(help="PLATE-MJD-FIBER; may be repeated.")] = None,
+    repeats: Annotated[str, typer.Option(help="How many, or FIRST:AFTER_LAST.")] = "5",
+    method: Annotated[list[str] | None, typer.Option(help="May be repeated; the paper's by default.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    out: Annotated[Path | None, typer.Option(help="Where runs are kept; those in it are skipped.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Figure 3, as .png and .svg; beside the runs.")] = None,
+    table_only: Annotated[bool, typer.Option("--table", help="Only the table of what is there.")] = False,
+) -> None:
+    """Section 6.2: one damped absorber or two in 20 quasar spectra, 150 evaluations, five repeats.
+
+    Errors are of the log-odds, in nats, at the full budget; p-values are of one-sided paired t-tests that our
+    default's, and the paper preset's, errors are the smaller ones: over spectra, and over runs.
+    """
+    with plain_errors():
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        from modelodds.apps.dla.survey import entries
+        from modelodds.experiments import dla as experiment
+        from modelodds.experiments.sweep import read, sweep
+
+        path, methods = out or experiment.OUT, method or list(experiment.METHOD_NAMES)
+        for name in methods:
+            experiment.check_method(name)
+        if table_only and not path.exists():
+            refuse(f"There are no runs in {path} yet; leave --table out to make them.")
+        if not table_only:
+            names = spectrum or [e.name for e in entries()]
+            todo = experiment.tasks(names, range(*span(repeats)), methods)
+            columns = TextColumn("running"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+            with Progress(*columns) as bar:
+                for _ in bar.track(sweep(todo, experiment.work, path, jobs), total=len(todo)):
+                    pass
+        rows = read(path)
+        rows = rows[rows.spectrum.isin(spectrum or rows.spectrum) & rows.method.isin(method or rows.method)]
+        show(experiment.summary(rows))
+        drawing, stem = experiment.figure(rows), (figure or path.parent / "figure3.png").with_suffix("")
+        for suffix in (".png", ".svg"):
+            drawing.savefig(stem.with_suffix(suffix), dpi=150)
+        typer.echo(f"Written: {stem}.png, {stem}.svg")
+
+
+@app.command("dla-truth")
+def dla_truth(
+    spectrum: Annotated[list[str] | None, typer.Option(help="PLATE-MJD-FIBER; may be repeated.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    out: Annotated[Path | None, typer.Option(help="Where they are kept; those in it are skipped.")] = None,
+) -> None:
+    """Ground truth of that experiment: log-evidences of no, one and two absorbers, each with its error."""
+    with plain_errors():
+        from rich.progress import track
+
+        from modelodds.apps.dla import truth
+        from modelodds.apps.dla.survey import entries
+        from modelodds.experiments.sweep import read, sweep
+
+        path, names = out or truth.OUT, spectrum or [e.name for e in entries()]
+        todo = truth.tasks(names)
+        list(track(sweep(todo, truth.work, path, jobs), total=len(todo), description="running"))
+        rows = read(path)
+        show(rows[rows.spectrum.isin(names)].sort_values(["spectrum", "absorbers"]))
