@@ -15,17 +15,16 @@ def dla(
     spectra: Annotated[list[Path], typer.Argument(help="SDSS files spec-PLATE-MJD-FIBER.fits.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="Catalogue, .csv or .fits; spectra that it has are not looked at again."),
+        typer.Option(help="Catalogue, .csv or .fits; spectra in it are not looked at again."),
     ] = None,
     figures: Annotated[Path | None, typer.Option(help="Folder for a figure of each spectrum.")] = None,
     redshifts: Annotated[
         Path | None, typer.Option(help="CSV with columns file and z_qso; the files' own otherwise.")
     ] = None,
     most: Annotated[int, typer.Option(help="Largest number of absorbers to consider.", min=1)] = 2,
-    budget: Annotated[int, typer.Option(help="Likelihood evaluations per spectrum.", min=20)] = 300,
-    thorough: Annotated[
-        bool, typer.Option("--thorough", help="Quadrature and importance sampling: slower, near exact.")
-    ] = False,
+    budget: Annotated[
+        int | None, typer.Option(help="Evaluations per spectrum, chosen one by one; left out, all it takes.")
+    ] = None,
     fraction: Annotated[
         float | None, typer.Option(help="Prior probability of an absorber; the DR9 catalogue's by default.")
     ] = None,
@@ -34,8 +33,10 @@ def dla(
 ) -> None:
     """Decide between 0, 1, 2, ... damped Lyman-α absorbers in each of the SPECTRA.
 
-    The null model is that of the folder named by MODELODDS_DATA, or of the package gp_dla_finder. Intervals
-    are 95 %. A file that cannot be used is reported, noted in the catalogue, and skipped.
+    The null model is that of the folder named by MODELODDS_DATA, or of the package gp_dla_finder. Evidences
+    come from quadrature and importance sampling, or with --budget from so many evaluations chosen by the
+    library's method. Intervals are 95 %. A file that cannot be used is reported, noted in the catalogue, and
+    skipped.
 
     Exit codes: 0 it ran, 1 no file could be used, 2 the input is at fault, 130 interrupted.
     """
@@ -52,7 +53,7 @@ def dla(
             figures.mkdir(parents=True, exist_ok=True)
         kept = out.with_suffix(".csv") if out is not None else None
         _check_columns(kept, most)
-        work = Work(Settings(most, budget, thorough, fraction, seed), _redshifts(redshifts), figures)
+        work = Work(Settings(most, budget, fraction, seed), _redshifts(redshifts), figures)
         found = []
         todo = [Task(str(path)) for path in spectra]
         for rows in track(

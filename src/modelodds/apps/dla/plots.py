@@ -49,16 +49,10 @@ def decision_figure(decision: Decision) -> "Figure":
         seen = source * through
         axes.plot(wavelength[kept], seen[kept], color=BLUE, lw=1.8, label=f"with {model_name(best)}")
     top = 1.25 * max(float(np.quantile(smooth, 0.99)), float(source[kept].max()))
-    for z, log_nhi in middle.reshape(best, 2):
-        axes.axvline(LYMAN_ALPHA * (1 + z), color=BLUE, lw=0.8, ls=":")
-        axes.text(
-            LYMAN_ALPHA * (1 + z),
-            0.97 * top,
-            f" z {z:.4f}\n log N {log_nhi:.2f}",
-            va="top",
-            color=BLUE,
-            fontsize=9,
-        )
+    for i, (z, log_nhi) in enumerate(middle.reshape(best, 2)):
+        at, text = LYMAN_ALPHA * (1 + z), f" z {z:.4f}, log N {log_nhi:.2f}"
+        axes.axvline(at, color=BLUE, lw=0.8, ls=":")
+        axes.text(at, (0.97 - 0.07 * i) * top, text, va="top", color=BLUE, fontsize=9)
     chances = ", ".join(f"{model_name(k)} {p:.3g}" for k, p in enumerate(decision.probability))
     axes.set_title(f"{line.name}, quasar at z = {line.z_qso:.4g}: {chances}", fontsize=11, loc="left")
     axes.set(

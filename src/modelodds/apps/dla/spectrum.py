@@ -113,4 +113,4 @@ def _read(path: Path) -> tuple[dict[str, Any], float]:
 
 def _reason(error: Exception) -> str:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return text.rstrip(".").strip("'\"")
+    return text.split(". ")[0].rstrip(".").strip("'\"")
