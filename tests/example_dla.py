@@ -1,5 +1,7 @@
 """Absorbers' likelihood as one would write it down: plain NumPy, dense covariances, no shortcuts."""
 
+from pathlib import Path
+
 import numpy as np
 from scipy import constants, special
 
@@ -64,3 +66,23 @@ def reference(spectrum: Spectrum, null: NullModel, absorbers: list[tuple[float, 
     sign, log_det = np.linalg.slogdet(cov)
     assert sign == 1
     return float(-0.5 * (len(r) * np.log(2 * np.pi) + log_det + r @ np.linalg.solve(cov, r)))
+
+
+def write_survey(
+    folder: Path, null: NullModel, spectra: list[tuple[Spectrum, list[tuple[float, float]]]]
+) -> None:
+    """A data folder as the real one is: null model, spectra 1-1-0, 1-1-1, ... and their catalogue."""
+    import h5py
+
+    (folder / "spectra").mkdir(parents=True)
+    with h5py.File(folder / "null_model.mat", "w") as file:
+        file["rest_wavelengths"], file["mu"] = null.rest[:, None], null.mu[:, None]
+        file["log_omega"], file["M"] = null.log_omega[:, None], null.m.T
+        for name in ("c_0", "tau_0", "beta"):
+            file[f"log_{name}"] = np.log([[getattr(null, name)]])
+    lines = ["file,z_qso,catalogue_dlas"]
+    for i, (spectrum, absorbers) in enumerate(spectra):
+        spectrum.write(folder / "spectra" / f"spec-1-1-{i}.fits")
+        listed = ";".join(f"{z}:{n}" for z, n in absorbers)
+        lines.append(f"spec-1-1-{i}.fits,{spectrum.z_qso},{listed}")
+    (folder / "spectra.csv").write_text("\n".join(lines) + "\n")

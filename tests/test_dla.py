@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from example_dla import absorption, reference
+from example_dla import absorption, reference, write_survey
 from modelodds import evaluate
 from modelodds.apps import dla
 from modelodds.apps.dla.likelihood import BLOCKS
@@ -191,14 +191,8 @@ def test_the_data_folder_is_named_by_a_variable(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_null_model_reads_back(tmp_path: Path) -> None:
-    import h5py
-
-    with h5py.File(tmp_path / "null.mat", "w") as file:
-        file["rest_wavelengths"], file["mu"] = NULL.rest[:, None], NULL.mu[:, None]
-        file["log_omega"], file["M"] = NULL.log_omega[:, None], NULL.m.T
-        for name in ("c_0", "tau_0", "beta"):
-            file[f"log_{name}"] = np.log([[getattr(NULL, name)]])
-    back = dla.NullModel.read(tmp_path / "null.mat")
+    write_survey(tmp_path / "dla", NULL, [])
+    back = dla.NullModel.read(tmp_path / "dla" / "null_model.mat")
     np.testing.assert_allclose(back.m, NULL.m)
     assert (back.c_0, back.tau_0, back.beta) == pytest.approx((NULL.c_0, NULL.tau_0, NULL.beta))
 

@@ -61,8 +61,8 @@ def dla(
     """Section 6.2: one damped absorber or two in 20 quasar spectra, 150 evaluations, five repeats.
 
     Errors are of the log-odds, in nats, at the full budget; p-values are of one-sided paired t-tests that our
-    default's, and the paper preset's, errors are the smaller ones: over spectra, and over runs. told: share of
-    runs that had an estimate; those without count as log-odds of 0.
+    default's, and the paper preset's, errors are the smaller ones: over spectra, and over runs. told is the
+    share of runs that had an estimate; those without count as log-odds of 0.
     """
     with plain_errors():
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
