@@ -150,7 +150,7 @@ def test_the_command_writes_a_catalogue_and_goes_on_with_it(survey: Path) -> Non
     assert table.z_dla_1[0] == pytest.approx(ABSORBER[0], abs=0.005)
     assert len(list((survey / "figures").glob("*.png"))) == 2
     before = (survey / "found.csv").read_bytes()
-    code, again = invoke("dla", *words)
+    code, _ = invoke("dla", *words)
     assert code == 0 and (survey / "found.csv").read_bytes() == before
     code, output = invoke("dla", *files, "--most", 1, "--out", survey / "found.fits")
     assert code == 0 and (survey / "found.csv").read_bytes() == before

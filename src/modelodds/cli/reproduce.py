@@ -67,7 +67,8 @@ def dla(
     with plain_errors():
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        from modelodds.apps.dla.survey import entries
+        from modelodds.apps.dla import truth
+        from modelodds.apps.dla.survey import entries, entry
         from modelodds.experiments import dla as experiment
         from modelodds.experiments.sweep import read, sweep
 
@@ -77,7 +78,9 @@ def dla(
         if table_only and not path.exists():
             refuse(f"There are no runs in {path} yet; leave --table out to make them.")
         if not table_only:
-            names = spectrum or [e.name for e in entries()]
+            names = [entry(n).name for n in spectrum] if spectrum else [e.name for e in entries()]
+            for name in names:
+                truth.stored(name, (1, 2))  # better missed now than in a worker
             todo = experiment.tasks(names, range(*span(repeats)), methods)
             columns = TextColumn("running"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
             with Progress(*columns) as bar:
@@ -103,10 +106,11 @@ def dla_truth(
         from rich.progress import track
 
         from modelodds.apps.dla import truth
-        from modelodds.apps.dla.survey import entries
+        from modelodds.apps.dla.survey import entries, entry
         from modelodds.experiments.sweep import read, sweep
 
-        path, names = out or truth.OUT, spectrum or [e.name for e in entries()]
+        path = out or truth.OUT
+        names = [entry(n).name for n in spectrum] if spectrum else [e.name for e in entries()]
         todo = truth.tasks(names)
         list(track(sweep(todo, truth.work, path, jobs), total=len(todo), description="running"))
         rows = read(path)
@@ -127,10 +131,11 @@ def dla_catalogue(
         from rich.progress import track
 
         from modelodds.apps.dla import check
-        from modelodds.apps.dla.survey import entries
+        from modelodds.apps.dla.survey import entries, entry
         from modelodds.experiments.sweep import read, sweep
 
-        path, names = out or check.OUT, spectrum or [e.name for e in entries()]
+        path = out or check.OUT
+        names = [entry(n).name for n in spectrum] if spectrum else [e.name for e in entries()]
         todo = check.tasks(names)
         list(track(sweep(todo, check.work, path, jobs), total=len(todo), description="running"))
         rows = read(path)
