@@ -15,9 +15,9 @@ from modelodds.apps import dla
 from modelodds.apps.dla import check, decide, truth
 from modelodds.apps.dla.null import VARIABLE
 from modelodds.apps.dla.plots import decision_figure, emission
-from modelodds.apps.dla.quadrature import one_absorber
+from modelodds.apps.dla.quadrature import Grid, one_absorber
 from modelodds.cli import app
-from modelodds.problems.truth import importance
+from modelodds.problems.truth import Truth, importance
 
 NULL = dla.NullModel.synthetic()
 ABSORBER = (2.05, 20.9)
@@ -32,6 +32,12 @@ def spectrum() -> dla.Spectrum:
 @pytest.fixture(scope="module")
 def decision(spectrum: dla.Spectrum) -> decide.Decision:
     return decide.decide(spectrum, NULL, decide.Settings(most=1))
+
+
+@pytest.fixture(scope="module")
+def grid(spectrum: dla.Spectrum) -> Grid:
+    (one,) = dla.models(spectrum, absorbers=(1,), null=NULL)
+    return one_absorber(one.log_likelihood)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -53,12 +59,11 @@ def invoke(*words: object) -> tuple[int, str]:
 # ---------------------------------------------------------------------- quadrature
 
 
-def test_quadrature_agrees_with_importance_sampling(spectrum: dla.Spectrum) -> None:
+def test_quadrature_agrees_with_importance_sampling(spectrum: dla.Spectrum, grid: Grid) -> None:
     (one,) = dla.models(spectrum, absorbers=(1,), null=NULL)
-    grid = one_absorber(one.log_likelihood)  # type: ignore[arg-type]
-    other = importance(one, n_search=2**11, n_final=2**11, replicates=8)
+    other = importance(one, n_search=2**10, n_final=2**11, replicates=4)
     assert abs(grid.log_evidence - other.log_evidence) < 0.005 + 4 * other.error
-    assert grid.error < 1e-3 and grid.weight.sum() == pytest.approx(1.0)
+    assert other.error < 0.02 and grid.error < 1e-3 and grid.weight.sum() == pytest.approx(1.0)
 
 
 def test_quadrature_is_exact_for_a_likelihood_that_is_flat(spectrum: dla.Spectrum) -> None:
@@ -73,9 +78,7 @@ class _Flat(dla.Likelihood):
         return np.zeros(len(theta))
 
 
-def test_quantiles_hold_the_absorber(spectrum: dla.Spectrum) -> None:
-    (one,) = dla.models(spectrum, absorbers=(1,), null=NULL)
-    grid = one_absorber(one.log_likelihood)  # type: ignore[arg-type]
+def test_quantiles_hold_the_absorber(grid: Grid) -> None:
     for column, value in enumerate(ABSORBER):
         low, middle, high = grid.quantiles(column)
         spread = high - low
@@ -99,7 +102,8 @@ def test_probabilities_follow_from_evidences_and_the_catalogue(decision: decide.
     )
 
 
-def test_two_absorbers_are_told_from_one() -> None:
+def test_two_absorbers_are_told_from_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decide, "NODES", 2**10)
     true = [(2.01, 21.0), (2.11, 20.8)]
     spectrum = dla.simulate(NULL, Z_QSO, true, snr=8.0, seed=6)
     found = decide.decide(spectrum, NULL)
@@ -177,17 +181,36 @@ def test_the_command_says_what_is_wrong(survey: Path, monkeypatch: pytest.Monkey
 
 
 def test_truths_are_computed_stored_and_checked(survey: Path) -> None:
-    code, output = invoke("reproduce", "dla-truth", "--jobs", 1)
+    code, output = invoke("reproduce", "dla-truth", "--jobs", 1, "--spectrum", "1-1-0")
     assert code == 0 and "importance sampling" in output
     rows = pd.read_csv(survey / truth.OUT)
-    assert len(rows) == 6 and (rows.error <= 0.05).all()
+    assert rows.absorbers.tolist() == [0, 1, 2] and (rows.error <= 0.1).all()
     values, error = truth.stored("1-1-0", (2, 1))
-    found = rows[rows.spectrum == "1-1-0"].set_index("absorbers").log_evidence
-    assert values == (found[2], found[1]) and error == rows[rows.spectrum == "1-1-0"].error.max()
+    assert values == (rows.log_evidence[2], rows.log_evidence[1]) and error == rows.error.max()
     with pytest.raises(ValueError, match=r"modelodds reproduce dla-truth --spectrum 9-9-9"):
         truth.stored("9-9-9", (1, 2))
+    code, output = invoke("reproduce", "dla-truth", "--spectrum", "7-7-7", "--jobs", 1)
+    assert code == 2 and "There is no spectrum '7-7-7'" in output
+
+
+def test_truths_that_are_not_good_enough_are_tried_again(
+    spectrum: dla.Spectrum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs a nat apart, until there are enough nodes."""
+    asked = []
+
+    def sampled(model: Any, seed: int, n_search: int, **_: Any) -> Truth:
+        asked.append(n_search)
+        return Truth(-10.0 + seed * (n_search < 1000), 0.001)
+
+    monkeypatch.setattr(truth, "importance", sampled)
+    monkeypatch.setattr(truth, "SIZES", {"n_search": 400, "n_final": 1, "replicates": 1})
+    (two,) = dla.models(spectrum, absorbers=(2,), null=NULL)
+    assert truth.evidence(two, 2) == (-10.0, 0.001, "importance sampling")
+    assert asked == [400, 400, 1600, 1600]
+
+
+def test_catalogued_absorbers_are_checked(survey: Path) -> None:
     code, output = invoke("reproduce", "dla-catalogue", "--jobs", 1)
     assert code == 0 and "Contained: 1 of the 1 absorbers inside the prior's range." in output
     assert "outside the prior" in output
-    code, output = invoke("reproduce", "dla-truth", "--spectrum", "7-7-7", "--jobs", 1)
-    assert code == 2 and "There is no spectrum '7-7-7'" in output

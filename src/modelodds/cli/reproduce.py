@@ -114,7 +114,8 @@ def dla_truth(
         todo = truth.tasks(names)
         list(track(sweep(todo, truth.work, path, jobs), total=len(todo), description="running"))
         rows = read(path)
-        show(rows[rows.spectrum.isin(names)].sort_values(["spectrum", "absorbers"]))
+        rows = rows[rows.spectrum.isin(names)].sort_values(["spectrum", "absorbers"])
+        show(rows.astype({"log_evidence": str}))
 
 
 @app.command("dla-catalogue")
@@ -139,17 +140,9 @@ def dla_catalogue(
         todo = check.tasks(names)
         list(track(sweep(todo, check.work, path, jobs), total=len(todo), description="running"))
         rows = read(path)
-        columns = [
-            "spectrum",
-            "catalogue_z",
-            "catalogue_log_nhi",
-            "z_median",
-            "log_nhi_median",
-            "share",
-            "verdict",
-        ]
         rows = rows[rows.spectrum.isin(names)].sort_values("spectrum")
-        show(rows[columns].astype({"catalogue_z": str, "z_median": str, "log_nhi_median": str}))
+        numbers = ["catalogue_z", "catalogue_log_nhi", "z_median", "log_nhi_median"]
+        show(rows[["spectrum", *numbers, "share", "verdict"]].astype(dict.fromkeys(numbers, str)))
         inside = rows[rows.inside]
         held = int((inside.verdict == "contained").sum())
         typer.echo(f"Contained: {held} of the {len(inside)} absorbers inside the prior's range.")
