@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from example_dla import write_survey
 from modelodds.apps import dla
-from modelodds.apps.dla import check, decide, truth
+from modelodds.apps.dla import check, decide, quadrature, truth
 from modelodds.apps.dla.null import VARIABLE
 from modelodds.apps.dla.plots import decision_figure, emission
 from modelodds.apps.dla.quadrature import Grid, one_absorber
@@ -48,6 +48,7 @@ def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spectrum: dla.Spectr
     monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(truth, "SIZES", {"n_search": 2**10, "n_final": 2**10, "replicates": 3})
+    monkeypatch.setattr(truth, "GOAL", 0.5)
     return tmp_path
 
 
@@ -70,6 +71,15 @@ def test_quadrature_is_exact_for_a_likelihood_that_is_flat(spectrum: dla.Spectru
     """The prior's own mass: 1, on cells that leave no gap and do not overlap."""
     flat = _Flat(dla.Sightline.of(spectrum, NULL), 1)
     assert one_absorber(flat).log_evidence == pytest.approx(0.0, abs=2e-3)
+
+
+def test_quadrature_says_so_when_it_has_not_settled(
+    spectrum: dla.Spectrum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one,) = dla.models(spectrum, absorbers=(1,), null=NULL)
+    monkeypatch.setattr(quadrature, "ROUNDS", 2)
+    rough = one_absorber(one.log_likelihood)  # type: ignore[arg-type]
+    assert len(rough.theta) == len(rough.weight) and rough.error > quadrature.TOLERANCE
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -184,7 +194,7 @@ def test_truths_are_computed_stored_and_checked(survey: Path) -> None:
     code, output = invoke("reproduce", "dla-truth", "--jobs", 1, "--spectrum", "1-1-0")
     assert code == 0 and "importance sampling" in output
     rows = pd.read_csv(survey / truth.OUT)
-    assert rows.absorbers.tolist() == [0, 1, 2] and (rows.error <= 0.1).all()
+    assert rows.absorbers.tolist() == [0, 1, 2] and (rows.error <= 0.5).all()
     values, error = truth.stored("1-1-0", (2, 1))
     assert values == (rows.log_evidence[2], rows.log_evidence[1]) and error == rows.error.max()
     with pytest.raises(ValueError, match=r"modelodds reproduce dla-truth --spectrum 9-9-9"):

@@ -16,7 +16,8 @@ from modelodds.baselines import METHODS as BASELINES
 from modelodds.cli import app
 from modelodds.errors import OptionError
 from modelodds.experiments import dla as experiment
-from modelodds.problems.nested import nested
+from modelodds.method import resolve_method
+from modelodds.problems import load
 
 SPECTRA = ("a", "b", "c", "d")
 
@@ -68,14 +69,17 @@ def test_the_favoured_model_is_that_of_the_last_estimate_in_time() -> None:
 
 
 def test_a_runs_rows_end_with_its_result() -> None:
-    problem = nested(3, 0)
-    result = BASELINES["monte_carlo"](problem.models, 200, 0)
-    if len(result.names) != 2:
-        pytest.skip("needs two models")
+    result = BASELINES["monte_carlo"](load("regression-2").models, 200, 0)
     rows = experiment.rows(result, 1.5)
     assert rows[-1]["n_evaluations"] == 200 and rows[-1]["log_odds_true"] == 1.5
     expected = result.log_bayes_factor(*result.names)[0]
     assert rows[-1]["log_odds"] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_surrogates_begin_with_25_random_points_of_each_model(preset: str) -> None:
+    method = resolve_method(preset, **experiment.START)
+    assert [method.initial_points(d) for d in (2, 4)] == [25, 25] and method.design == "random"
 
 
 def test_methods_are_checked() -> None:
@@ -98,7 +102,7 @@ def test_the_command_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     words = ["reproduce", "dla", "--repeats", "1", "--jobs", "1"]
-    words += ["--method", "bridge_told", "--method", "reversible_jump", "--method", "paper"]
+    words += ["--method", "bridge_told", "--method", "reversible_jump"]
     monkeypatch.setattr(experiment, "BUDGET", 56)
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 2 and "modelodds reproduce dla-truth --spectrum 1-1-0" in done.output
@@ -110,7 +114,7 @@ def test_the_command_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     runs = pd.read_csv(experiment.OUT)
     columns = ["spectrum", "repeat", "method", "n_evaluations", "log_odds", "log_odds_true"]
     assert list(runs.columns) == columns and set(runs.log_odds_true) == {2.0}
-    assert runs.groupby("method").n_evaluations.max().tolist() == [56, 56, 56]
+    assert runs.groupby("method").n_evaluations.max().tolist() == [56, 56]
     before = experiment.OUT.read_bytes()
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 0 and experiment.OUT.read_bytes() == before

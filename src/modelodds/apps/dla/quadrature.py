@@ -54,12 +54,12 @@ def one_absorber(likelihood: Likelihood) -> Grid:
     cells = _first(low, high)
     values = likelihood(cells[:, :2])
     evaluations, before, change = len(cells), np.inf, np.inf
-    for _ in range(ROUNDS):
+    for left in reversed(range(ROUNDS)):
         log_mass = values + COLUMN_DENSITY.logpdf(cells[:, 1]) + np.log(4 * cells[:, 2] * cells[:, 3])
         log_mass -= np.log(high - low)
         total = float(logsumexp(log_mass))
         change, before = abs(total - before), total
-        if change < TOLERANCE:
+        if change < TOLERANCE or not left:
             break
         chosen = _heaviest(log_mass - total)
         finer = _halved(cells[chosen])

@@ -17,8 +17,8 @@ from scipy import interpolate, special
 from modelodds.apps.dla.lines import AREA, INSTRUMENT, LIGHT, LORENTZ, REACH, SIGMA, WAVELENGTHS
 from modelodds.precision import Array
 
-KNOTS = 12_000
-FARTHEST = np.log1p((0.5 * LIGHT / SIGMA) ** 2)  # s at half the speed of light; three lines lie closer
+KNOTS = 14_000
+FARTHEST = np.log1p((2.0 * LIGHT / SIGMA) ** 2)  # s beyond any wavelength of a quasar's forest
 
 
 @functools.cache
