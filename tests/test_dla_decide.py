@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from example_dla import write_survey
 from modelodds.apps import dla
-from modelodds.apps.dla import check, decide, quadrature, truth
+from modelodds.apps.dla import check, decide, quadrature, sampling, truth
 from modelodds.apps.dla.null import VARIABLE
 from modelodds.apps.dla.plots import decision_figure, emission
 from modelodds.apps.dla.quadrature import Grid, one_absorber
 from modelodds.cli import app
-from modelodds.problems.truth import Truth, importance
+from modelodds.problems.truth import importance
 
 NULL = dla.NullModel.synthetic()
 ABSORBER = (2.05, 20.9)
@@ -47,9 +47,14 @@ def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spectrum: dla.Spectr
     write_survey(tmp_path / "data" / "dla", NULL, [(spectrum, [ABSORBER]), (bare, [(1.5, 20.3)])])
     monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(truth, "SIZES", {"n_search": 2**10, "n_final": 2**10, "replicates": 3})
-    monkeypatch.setattr(truth, "GOAL", 0.5)
+    small(monkeypatch)
     return tmp_path
+
+
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importance sampling with fewer points than are needed to be exact."""
+    for name, size in (("SEARCH", 2**11), ("FINAL", 2**12), ("ROUNDS", 4)):
+        monkeypatch.setattr(sampling, name, size)
 
 
 def invoke(*words: object) -> tuple[int, str]:
@@ -113,7 +118,7 @@ def test_probabilities_follow_from_evidences_and_the_catalogue(decision: decide.
 
 
 def test_two_absorbers_are_told_from_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decide, "NODES", 2**10)
+    small(monkeypatch)
     true = [(2.01, 21.0), (2.11, 20.8)]
     spectrum = dla.simulate(NULL, Z_QSO, true, snr=8.0, seed=6)
     found = decide.decide(spectrum, NULL)
@@ -203,21 +208,24 @@ def test_truths_are_computed_stored_and_checked(survey: Path) -> None:
     assert code == 2 and "There is no spectrum '7-7-7'" in output
 
 
-def test_truths_that_are_not_good_enough_are_tried_again(
-    spectrum: dla.Spectrum, monkeypatch: pytest.MonkeyPatch
+def test_importance_sampling_from_the_grid_agrees_with_quadrature(
+    spectrum: dla.Spectrum, grid: Grid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two runs a nat apart, until there are enough nodes."""
-    asked = []
+    """With one absorber the answer is known: the same to four standard errors, which are small."""
+    small(monkeypatch)
+    (one,) = dla.models(spectrum, absorbers=(1,), null=NULL)
+    found = sampling.sampled(one, grid, dla.Sightline.of(spectrum, NULL).z_range)
+    assert found.error < 0.05 and abs(found.log_evidence - grid.log_evidence) < 4 * found.error + 0.005
 
-    def sampled(model: Any, seed: int, n_search: int, **_: Any) -> Truth:
-        asked.append(n_search)
-        return Truth(-10.0 + seed * (n_search < 1000), 0.001)
 
-    monkeypatch.setattr(truth, "importance", sampled)
-    monkeypatch.setattr(truth, "SIZES", {"n_search": 400, "n_final": 1, "replicates": 1})
-    (two,) = dla.models(spectrum, absorbers=(2,), null=NULL)
-    assert truth.evidence(two, 2) == (-10.0, 0.001, "importance sampling")
-    assert asked == [400, 400, 1600, 1600]
+def test_cells_are_a_density(spectrum: dla.Spectrum, grid: Grid) -> None:
+    """Its mean over points of the prior, weighted by 1 / prior, is 1; and draws follow it."""
+    cells = sampling.Cells(grid, dla.Sightline.of(spectrum, NULL).z_range)
+    area = np.outer(*map(np.diff, cells.edges))
+    assert (np.exp(cells.log_density) * area).sum() == pytest.approx(1.0)
+    draws = cells.draw(4000, np.random.default_rng(0))
+    mean = np.exp(-cells.log_at(draws)).mean()  # the volume of the support
+    assert mean == pytest.approx(area.sum(), rel=0.2)
 
 
 def test_catalogued_absorbers_are_checked(survey: Path) -> None:

@@ -13,7 +13,7 @@ from modelodds.problems import battery as cell
 from modelodds.problems import epidemic as outbreak
 from modelodds.problems import nile as river
 from modelodds.problems import planets as star
-from modelodds.problems.truth import adapted, importance, log_likelihoods
+from modelodds.problems.truth import _adapted, importance, log_likelihoods
 
 Array = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def trapezoid(model: Model, n: int) -> float:
     For smooth functions that vanish at the ends its error is exponentially small in the number of points.
     """
     rng = np.random.default_rng(1)
-    mixture = adapted(model, rng, 2**12, 4)
+    mixture = _adapted(model, rng, 2**12, 4)
     assert mixture is not None
     nodes = Nodes.from_prior(model.prior, 2**12, rng).with_mixture(mixture)
     weight = special.softmax(nodes.log_weight + log_likelihoods(model, nodes.x))

@@ -54,7 +54,7 @@ def importance(
 ) -> Truth:
     """Log-evidence of one model by adaptive importance sampling."""
     rng = np.random.default_rng(seed)
-    mixture = adapted(model, rng, n_search, components)
+    mixture = _adapted(model, rng, n_search, components)
     found = np.empty(replicates)
     for r in range(replicates):
         nodes = Nodes.from_prior(model.prior, n_final, rng)
@@ -66,7 +66,7 @@ def importance(
     return Truth(float(top + np.log(shares.mean())), float(error))
 
 
-def adapted(model: Model, rng: np.random.Generator, n: int, components: int) -> Mixture | None:
+def _adapted(model: Model, rng: np.random.Generator, n: int, components: int) -> Mixture | None:
     """Mixture that follows the posterior, or None where the prior is close enough."""
     nodes = Nodes.from_prior(model.prior, n, rng)
     values, power, best = log_likelihoods(model, nodes.x), 0.0, -np.inf

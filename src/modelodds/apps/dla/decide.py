@@ -8,34 +8,29 @@ they would have to if a likelihood took a minute.
 
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from modelodds import odds
 from modelodds.apps.dla.likelihood import Likelihood
 from modelodds.apps.dla.models import model_name, models
 from modelodds.apps.dla.null import NullModel
 from modelodds.apps.dla.quadrature import one_absorber
+from modelodds.apps.dla.sampling import DRAWS, Sampled, sampled
 from modelodds.apps.dla.sightline import Sightline
 from modelodds.apps.dla.spectrum import Spectrum
 from modelodds.baselines.ours import run as run_ours
 from modelodds.errors import ModelOddsError
 from modelodds.model import Model
-from modelodds.nodes import Nodes, systematic
-from modelodds.problems.truth import adapted, log_likelihoods
+from modelodds.nodes import systematic
 
 Array = NDArray[np.float64]
 
 LEVELS = (0.025, 0.5, 0.975)
-DRAWS = 2000
-NODES = 2**12  # of importance sampling
-REPLICATES = 2  # sets of them in each of two runs
 
 
 @dataclass(frozen=True)
@@ -114,56 +109,18 @@ def _compared(line: Sightline, candidates: list[Model], budget: int, seed: int) 
 
 
 def _integrated(line: Sightline, candidates: list[Model], seed: int) -> Decision:
-    found = [_evidence(model, seed) for model in candidates]
-    mean, sd = (np.array([f[i] for f in found]) for i in (0, 1))
-    log_prior = np.log([m.prior_probability for m in candidates])
-    z, cov = odds.moments(mean, sd, log_prior)
-    draws = tuple(_in_order(f[2]) for f in found)
-    return Decision(line, z, np.sqrt(np.diag(cov)), mean, sd, draws, sum(f[3] for f in found))
-
-
-def _evidence(model: Model, seed: int) -> tuple[float, float, Array, int]:
-    """Log-evidence, its error, posterior draws and likelihoods spent."""
-    if model.dim == 0:
-        return float(model.log_likelihood(np.empty((1, 0)))[0]), 0.0, np.empty((1, 0)), 1
-    if model.dim == 2:
-        likelihood: Likelihood = model.log_likelihood  # type: ignore[assignment]
-        grid = one_absorber(likelihood)
-        draws = grid.theta[systematic(grid.weight, DRAWS)]
-        return grid.log_evidence, grid.error, draws, grid.evaluations
-    return _sampled(model, seed)
-
-
-def _sampled(model: Model, seed: int) -> tuple[float, float, Array, int]:
-    """The same by importance sampling, twice over: a search that misses a mode shows in their distance."""
-    counted = _Counted(model.log_likelihood)
-    model, runs, x, log_weight = replace(model, log_likelihood=counted), [], [], []
-    for rng in np.random.default_rng(seed).spawn(2):
-        mixture = adapted(model, rng, NODES, components=16)
-        for _ in range(REPLICATES):
-            nodes = Nodes.from_prior(model.prior, NODES, rng)
-            nodes = nodes if mixture is None else nodes.with_mixture(mixture)
-            x.append(nodes.x)
-            log_weight.append(nodes.log_weight + log_likelihoods(model, nodes.x))
-            runs.append(float(logsumexp(log_weight[-1])))
-    each = np.array(runs).reshape(2, REPLICATES)
-    halves = logsumexp(each, axis=1) - np.log(REPLICATES)
-    share = np.exp(each - each.max())
-    error = max(share.std(ddof=1) / share.mean() / np.sqrt(share.size), 0.5 * abs(halves[0] - halves[1]))
-    joint = np.concatenate(log_weight)
-    draws = model.prior.to_theta(np.concatenate(x)[systematic(np.exp(joint - joint.max()), DRAWS)])
-    return float(logsumexp(each) - np.log(share.size)), float(error), draws, counted.calls
-
-
-class _Counted:
-    """A likelihood that counts the points it was asked for."""
-
-    def __init__(self, log_likelihood: Callable[[Array], Array]) -> None:
-        self.log_likelihood, self.calls = log_likelihood, 0
-
-    def __call__(self, theta: Array) -> Array:
-        self.calls += len(theta)
-        return self.log_likelihood(theta)
+    none, one, *more = candidates
+    likelihood: Likelihood = one.log_likelihood  # type: ignore[assignment]
+    grid = one_absorber(likelihood)
+    found = [
+        Sampled(float(none.log_likelihood(np.empty((1, 0)))[0]), 0.0, np.empty((1, 0)), 1),
+        Sampled(grid.log_evidence, grid.error, grid.theta[systematic(grid.weight, DRAWS)], grid.evaluations),
+        *(sampled(model, grid, line.z_range, seed) for model in more),
+    ]
+    mean, sd = np.array([f.log_evidence for f in found]), np.array([f.error for f in found])
+    z, cov = odds.moments(mean, sd, np.log([m.prior_probability for m in candidates]))
+    draws = tuple(_in_order(f.draws) for f in found)
+    return Decision(line, z, np.sqrt(np.diag(cov)), mean, sd, draws, sum(f.evaluations for f in found))
 
 
 def _in_order(draws: Array) -> Array:

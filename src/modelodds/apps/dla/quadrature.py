@@ -69,10 +69,15 @@ def one_absorber(likelihood: Likelihood) -> Grid:
     return Grid(cells[:, :2], log_mass, change, evaluations)
 
 
+def first_edges(low: float, high: float) -> tuple[Array, Array]:
+    """Edges of the first grid's cells in z, between ``low`` and ``high``, and in log N_HI."""
+    tail = _edges(UNIFORM_TO, HIGHEST, TAIL_N)[1:]
+    return _edges(low, high, STEP_Z), np.concatenate([_edges(LOWEST, UNIFORM_TO, STEP_N), tail])
+
+
 def _first(low: float, high: float) -> Array:
     """Cells (n, 4): midpoints of z and log N_HI, and half their widths."""
-    z = _edges(low, high, STEP_Z)
-    n = np.concatenate([_edges(LOWEST, UNIFORM_TO, STEP_N), _edges(UNIFORM_TO, HIGHEST, TAIL_N)[1:]])
+    z, n = first_edges(low, high)
     middle = [0.5 * (e[1:] + e[:-1]) for e in (z, n)]
     half = [0.5 * np.diff(e) for e in (z, n)]
     parts = [np.meshgrid(*pair, indexing="ij") for pair in (middle, half)]

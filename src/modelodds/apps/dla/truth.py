@@ -1,8 +1,7 @@
 """Log-evidences of the real spectra's models: ``modelodds reproduce dla-truth`` computes and stores them.
 
-No absorber: exact. One: dense quadrature (`quadrature.py`). Two: adaptive importance sampling
-(`modelodds.problems.truth`), twice with other seeds and numbers of components; the error is the larger of
-their standard errors and their distance.
+No absorber: exact. One: dense quadrature (`quadrature.py`). Two: importance sampling (`sampling.py`), twice;
+the error is the larger of their standard error and half their distance.
 """
 
 from collections.abc import Iterable
@@ -12,18 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from modelodds.apps.dla.models import models
+from modelodds.apps.dla.null import NullModel
 from modelodds.apps.dla.quadrature import one_absorber
+from modelodds.apps.dla.sampling import sampled
+from modelodds.apps.dla.sightline import Sightline
 from modelodds.apps.dla.survey import entry
 from modelodds.errors import ProblemError
 from modelodds.experiments.sweep import read
-from modelodds.model import Model
-from modelodds.problems.truth import importance
 
 OUT = Path("results/dla/truth.csv")
-COMPONENTS = (24, 16)  # of the two runs' mixtures
-GOAL = 0.02  # nats; runs that do not come as close are made again with four times the nodes
-ATTEMPTS = 3
-SIZES = {"n_search": 2**12, "n_final": 2**13, "replicates": 6}
 
 
 class Task(NamedTuple):
@@ -40,34 +36,23 @@ def tasks(spectra: Iterable[str]) -> list[Task]:
 
 def work(task: Task) -> list[dict[str, Any]]:
     """The row of one model: its log-evidence, its error in nats, and how it is known."""
-    (model,) = models(entry(task.spectrum).spectrum(), absorbers=(task.absorbers,))
-    found, error, origin = evidence(model, task.absorbers)
+    line = Sightline.of(entry(task.spectrum).spectrum(), NullModel.load())
+    found, error, origin = evidence(line, task.absorbers)
     return [
         task._asdict() | {"log_evidence": round(found, 6), "error": float(f"{error:.2g}"), "origin": origin}
     ]
 
 
-def evidence(model: Model, absorbers: int) -> tuple[float, float, str]:
+def evidence(line: Sightline, absorbers: int, seed: int = 0) -> tuple[float, float, str]:
     """Log-evidence, its error, and how it was found."""
+    none, one, many = models(line, absorbers=(0, 1, max(absorbers, 2)))
     if absorbers == 0:
-        return float(model.log_likelihood(np.empty((1, 0)))[0]), 0.0, "exact"
+        return float(none.log_likelihood(np.empty((1, 0)))[0]), 0.0, "exact"
+    grid = one_absorber(one.log_likelihood)  # type: ignore[arg-type]
     if absorbers == 1:
-        grid = one_absorber(model.log_likelihood)  # type: ignore[arg-type]
         return grid.log_evidence, grid.error, "quadrature"
-    sizes = dict(SIZES)
-    for _ in range(ATTEMPTS):
-        mean, error = _twice(model, sizes)
-        if error <= GOAL:
-            break
-        sizes["n_search"] *= 4
-    return mean, error, "importance sampling"
-
-
-def _twice(model: Model, sizes: dict[str, int]) -> tuple[float, float]:
-    """Mean of two runs and its error."""
-    runs = [importance(model, seed, components=c, **sizes) for seed, c in enumerate(COMPONENTS)]
-    distance = abs(runs[0].log_evidence - runs[1].log_evidence)
-    return float(np.mean([r.log_evidence for r in runs])), max(distance, *(r.error for r in runs))
+    found = sampled(many, grid, line.z_range, seed)
+    return found.log_evidence, found.error, "importance sampling"
 
 
 def stored(
