@@ -219,13 +219,22 @@ def test_importance_sampling_from_the_grid_agrees_with_quadrature(
 
 
 def test_cells_are_a_density(spectrum: dla.Spectrum, grid: Grid) -> None:
-    """Its mean over points of the prior, weighted by 1 / prior, is 1; and draws follow it."""
+    """It sums to 1, draws fall where it says, and it is at a draw what it is in the draw's cell."""
     cells = sampling.Cells(grid, dla.Sightline.of(spectrum, NULL).z_range)
-    area = np.outer(*map(np.diff, cells.edges))
-    assert (np.exp(cells.log_density) * area).sum() == pytest.approx(1.0)
+    z, n = cells.edges
+    assert (np.exp(cells.log_density) * np.outer(np.diff(z), np.diff(n))).sum() == pytest.approx(1.0)
     draws = cells.draw(4000, np.random.default_rng(0))
-    mean = np.exp(-cells.log_at(draws)).mean()  # the volume of the support
-    assert mean == pytest.approx(area.sum(), rel=0.2)
+    for rows, columns in (
+        (slice(0, 100), slice(None)),
+        (slice(None), slice(0, 3)),
+        (slice(150, 200), slice(4)),
+    ):
+        p = cells.share[rows, columns].sum()
+        inside = (draws[:, 0] >= z[rows.start or 0]) & (draws[:, 0] < z[rows.stop or -1])
+        inside &= draws[:, 1] < n[columns.stop or -1]
+        assert abs(inside.mean() - p) < 4 * np.sqrt(p * (1 - p) / len(draws)) + 1e-3
+    middle = np.stack(np.meshgrid(z[:-1] + 1e-5, n[:-1] + 1e-3, indexing="ij"), axis=-1).reshape(-1, 2)
+    np.testing.assert_array_equal(cells.log_at(middle), cells.log_density.ravel())
 
 
 def test_catalogued_absorbers_are_checked(survey: Path) -> None:
