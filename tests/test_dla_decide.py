@@ -218,6 +218,21 @@ def test_importance_sampling_from_the_grid_agrees_with_quadrature(
     assert found.error < 0.05 and abs(found.log_evidence - grid.log_evidence) < 4 * found.error + 0.005
 
 
+def test_truths_that_are_not_good_enough_are_tried_again(
+    spectrum: dla.Spectrum, grid: Grid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def rough(*arguments: Any) -> sampling.Sampled:
+        asked.append(arguments[-1])
+        return sampling.Sampled(-10.0, 0.1 / asked[-1], np.empty((0, 4)), 1)
+
+    monkeypatch.setattr(truth, "sampled", rough)
+    monkeypatch.setattr(truth, "one_absorber", lambda _: grid)
+    found = truth.evidence(dla.Sightline.of(spectrum, NULL), 2)
+    assert asked == [1, 4] and found == (-10.0, 0.025, "importance sampling")
+
+
 def test_cells_are_a_density(spectrum: dla.Spectrum, grid: Grid) -> None:
     """It sums to 1, draws fall where it says, and it is at a draw what it is in the draw's cell."""
     cells = sampling.Cells(grid, dla.Sightline.of(spectrum, NULL).z_range)

@@ -106,13 +106,16 @@ class Proposal:
         return found
 
 
-def sampled(model: Model, grid: Grid, z_range: tuple[float, float], seed: int = 0) -> Sampled:
-    """Evidence of ``model`` with two absorbers or more, from the quadrature ``grid`` of one."""
+def sampled(model: Model, grid: Grid, z_range: tuple[float, float], seed: int = 0, times: int = 1) -> Sampled:
+    """Evidence of ``model`` with two absorbers or more, from the quadrature ``grid`` of one.
+
+    ``times`` as many points as usual are drawn.
+    """
     cells = Cells(grid, z_range)
     runs, points, weights = [], [], []
     for rng in np.random.default_rng(seed).spawn(2):
         proposal = Proposal(model, cells)
-        x, log_weight = _searched(proposal, rng)
+        x, log_weight = _searched(proposal, rng, times)
         points.append(x)
         weights.append(log_weight)
         runs.append(_mean(log_weight))
@@ -121,18 +124,18 @@ def sampled(model: Model, grid: Grid, z_range: tuple[float, float], seed: int = 
     draws = model.prior.to_theta(x[systematic(np.exp(joint - joint.max()), DRAWS)])
     mean = float(np.logaddexp(a, b) - np.log(2.0))
     error = max(0.5 * abs(a - b), float(np.hypot(error_a, error_b)) / 2.0)
-    return Sampled(mean, error, draws, 2 * (ROUNDS * SEARCH + FINAL))
+    return Sampled(mean, error, draws, 2 * times * (ROUNDS * SEARCH + FINAL))
 
 
-def _searched(proposal: Proposal, rng: np.random.Generator) -> tuple[Array, Array]:
+def _searched(proposal: Proposal, rng: np.random.Generator, times: int) -> tuple[Array, Array]:
     """Points and log-weights of the estimate, after some rounds of fitting."""
     for _ in range(ROUNDS):
-        x = proposal.draw(SEARCH, rng)
+        x = proposal.draw(times * SEARCH, rng)
         log_weight = proposal.log_weight(x)
         weight = np.exp(log_weight - log_weight.max())
         start = seeded(x, weight, COMPONENTS, rng) if proposal.mixture is None else proposal.mixture
         proposal.mixture = start.refitted(x, weight)
-    x = proposal.draw(FINAL, rng)
+    x = proposal.draw(times * FINAL, rng)
     return x, proposal.log_weight(x)
 
 
