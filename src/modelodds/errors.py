@@ -51,3 +51,7 @@ class StudyError(ModelOddsError, ValueError):
 
 class CommandError(ModelOddsError, RuntimeError):
     """An external program that gave no log-likelihood."""
+
+
+class SpectrumError(ModelOddsError, ValueError):
+    """A spectrum, or the null model to read it by, that cannot be used."""

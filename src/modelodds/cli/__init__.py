@@ -2,6 +2,7 @@
 
 from modelodds.cli.bench import bench
 from modelodds.cli.demo import demo
+from modelodds.cli.dla import dla
 from modelodds.cli.leaderboard import leaderboard
 from modelodds.cli.main import app
 from modelodds.cli.problems import problems
@@ -22,6 +23,7 @@ for command in (
     problems,
     bench,
     leaderboard,
+    dla,
 ):
     app.command()(command)
 app.add_typer(reproduce, name="reproduce")

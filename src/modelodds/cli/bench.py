@@ -52,7 +52,7 @@ def bench(
         show(table(rows))
 
 
-KEYS = ("problem", "method", "setting", "budget", "share", "d")
+KEYS = ("problem", "method", "setting", "budget", "share", "d", "spectrum")
 
 
 def show(frame: "pd.DataFrame") -> None:
@@ -70,7 +70,7 @@ def _show(frame: "pd.DataFrame", console: "Console") -> None:
 
     shown = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in frame.columns:
-        label = name in ("problem", "method", "setting")
+        label = name in ("problem", "method", "setting", "spectrum", "verdict", "origin")
         shown.add_column(name, justify="left" if label else "right", no_wrap=True)
     for row in frame.itertuples(index=False):
         shown.add_row(*(_cell(name, value) for name, value in zip(frame.columns, row, strict=True)))

@@ -1,0 +1,1 @@
+"""Applications: comparisons that a field makes as they are, with its own data and models."""
