@@ -38,6 +38,7 @@ WORTH = 1.0  # nats of gain that make a step uphill worth its while, ...
 HOPE = 2.0  # ... hoped for at this many standard deviations
 MISSES = 3  # steps of less gain, in a row, that end a climb
 STEPS = 512  # points around the best observation that a step uphill is chosen from
+SAME = 1e-9  # points no farther apart are one
 TRIES = 3  # of a model without free parameters that fails
 
 
@@ -353,7 +354,7 @@ class Learner:
         step = self._nearby() if self._misses < MISSES - 1 else None
         if step is None:
             step, self._misses = self._far_away(), MISSES - 1
-        if step is None:
+        if step is None or (np.abs(self.surrogate.observations.x - step) < SAME).all(axis=1).any():
             self._misses, self._look_at = 0, CLIMB_GROWTH * (query + 1)
             return None
         self._steps[query] = self.surrogate.observations.best
