@@ -113,7 +113,7 @@ def test_the_command_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert done.exit_code == 0, done.output
     runs = pd.read_csv(experiment.OUT)
     columns = ["spectrum", "repeat", "method", "n_evaluations", "log_odds", "log_odds_true"]
-    assert list(runs.columns) == columns and set(runs.log_odds_true) == {2.0}
+    assert list(runs.columns) == [*columns, "seconds", "code"] and set(runs.log_odds_true) == {2.0}
     assert runs.groupby("method").n_evaluations.max().tolist() == [56, 56]
     before = experiment.OUT.read_bytes()
     again = CliRunner().invoke(app, words)

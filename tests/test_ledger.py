@@ -196,7 +196,7 @@ def test_a_session_that_asks_otherwise_takes_the_evaluations_over(ledger: Path, 
         (pair(), {"method": "paper"}, "the method's kernel was 'auto', now 'matern32'"),
         (pair(), {"rng": 1}, "its seed was 0, now 1"),
     ],
-    ids=str,
+    ids=range(9),
 )
 def test_a_ledger_of_another_run_is_refused(finished: Path, models: Any, options: Any, says: str) -> None:
     before = finished.read_bytes()

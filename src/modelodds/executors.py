@@ -72,11 +72,16 @@ class Workers(Executor):
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers, after what they are at unless ``cancel_futures``."""
-        if cancel_futures or not wait:
-            self._pool.stop()
-        else:
-            self._pool.close()
-        self._pool.join()
+        try:
+            if cancel_futures or not wait:
+                self._pool.stop()
+            else:
+                self._pool.close()
+            self._pool.join()
+        except BaseException:  # a second Ctrl-C: nobody is waited for, and nobody is left behind
+            for process in list(self._pool._pool_manager.worker_manager.workers.values()):
+                process.kill()
+            raise
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.shutdown(cancel_futures=error is not None)

@@ -223,8 +223,11 @@ class Learner:
         self._evaluate_nodes(Nodes.from_prior(self.model.prior, self.method.n_nodes, self.rng))
         for _ in range(STAGES):
             base = self._nodes.log_weight + self.support.log_probability(self._nodes.x)
-            power = _power(base, self._log_mass - base, STEADY * self.method.n_nodes)
-            log_weight = base + power * (self._log_mass - base)
+            inside = np.isfinite(base) & np.isfinite(self._log_mass)
+            gain = np.where(inside, self._log_mass, 0.0) - np.where(inside, base, 0.0)
+            base = np.where(inside, base, -np.inf)
+            power = _power(base, gain, STEADY * self.method.n_nodes)
+            log_weight = base + power * gain
             weight = np.exp(log_weight - log_weight.max())
             start = self._nodes.mixture or seeded(self._nodes.x, weight, COMPONENTS, self.rng)
             self._evaluate_nodes(self._nodes.with_mixture(start.refitted(self._nodes.x, weight)))
@@ -438,7 +441,6 @@ class Learner:
 
 def _power(base: Array, log_likelihood: Array, size: float) -> float:
     """Largest power of the likelihood, up to 1, at which so many nodes are effective."""
-    log_likelihood = np.where(np.isfinite(log_likelihood), log_likelihood, -1e300)
     low, high = 0.0, 1.0
     if effective_size(base + log_likelihood) >= size:
         return 1.0

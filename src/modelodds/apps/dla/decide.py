@@ -140,7 +140,7 @@ class Task(NamedTuple):
 
 
 def columns(most: int) -> list[str]:
-    """Columns of a catalogue."""
+    """Columns of a catalogue; the last, the code that made a row, is the sweep's."""
     head = ["file", "name", "status", "reason", "z_qso", "n_pixels", "n_absorbers"]
     counts = [c for k in range(most + 1) for c in (f"p_{k}", f"p_{k}_sd", f"log_evidence_{k}")]
     found = [
@@ -149,7 +149,7 @@ def columns(most: int) -> list[str]:
         for what in ("z_dla", "log_nhi")
         for end in ("", "_low", "_high")
     ]
-    return [*head, *counts, *found, "evaluations", "seconds"]
+    return [*head, *counts, *found, "evaluations", "seconds", "code"]
 
 
 def row(file: str, decision: Decision, seconds: float) -> dict[str, Any]:
