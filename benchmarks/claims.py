@@ -84,7 +84,7 @@ def ten(seed: int) -> Problem:
 def many(task: Task) -> dict[str, Any]:
     """Where the evaluations of ten models go."""
     problem = ten(task.seed)
-    result, pair = run(problem.models, 400, task.seed), Pair.of(problem)
+    result, pair = run(problem.models, 600, task.seed), Pair.of(problem)
     design = sum(Method().initial_points(m.dim) for m in problem.models)
     later = result.evaluations.model[design:]
     found, sd = result.log_odds(pair.first, pair.second)
