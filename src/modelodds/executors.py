@@ -10,6 +10,7 @@ import contextlib
 import os
 import pickle
 import queue
+import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -56,6 +57,7 @@ class Workers(Executor):
             raise OptionError(f"the number of workers must be a whole number, 1 or more, not {n!r}.")
         self.n = n
         context = multiprocessing.get_context("spawn")
+        self.abandoned = False  # whether a run ended with evaluations out, which nobody waits for
         self._pool: Any = ProcessPool(max_workers=n, context=context, initializer=worker.settle)
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -67,7 +69,8 @@ class Workers(Executor):
         import cloudpickle
 
         task = cloudpickle.dumps((fn, args, kwargs))
-        future: Future[Any] = self._pool.schedule(worker.run, args=(task,), timeout=seconds)
+        with _uninterrupted():  # the pool starts its workers now or later, from threads it starts now
+            future: Future[Any] = self._pool.schedule(worker.run, args=(task,), timeout=seconds)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -84,7 +87,20 @@ class Workers(Executor):
             raise
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self.shutdown(cancel_futures=error is not None)
+        self.shutdown(cancel_futures=error is not None or self.abandoned)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Threads and processes that are started meanwhile never see a Ctrl-C, not even while they start."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def n_workers(executor: Any) -> int | None:
@@ -293,6 +309,8 @@ class There(Pool):
 
     def abandon(self) -> None:
         """Give up what is out; workers that can be stopped are."""
+        if self._tasks and isinstance(self._executor, Workers):
+            self._executor.abandoned = True
         for task in self._tasks.values():
             with contextlib.suppress(Exception):
                 task.future.cancel()
