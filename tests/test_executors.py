@@ -363,7 +363,7 @@ def test_ctrl_c_with_workers(tmp_path: Path, twice: bool) -> None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     if twice:
-        assert "KeyboardInterrupt" in errors and time.monotonic() - start < 15
+        assert "KeyboardInterrupt" in errors and time.monotonic() - start < 45
     else:
         assert output.startswith("interrupted "), errors
         assert int(output.split()[1]) >= 4
