@@ -1,8 +1,8 @@
 """Bridge sampling and reversible jump against textbook versions of themselves, and against the truth.
 
-``python benchmarks/baselines.py [--seeds 50] [--jobs 2]``: three problems, the data of seed 0 and 50 seeds of
-the method. Every run is appended to results/baselines/textbook.csv, and runs that are there already are
-skipped.
+``python benchmarks/baselines.py [--seeds 50:100] [--jobs 2]``: three problems, the data of seed 0 and 50
+seeds of the method, none of them those that its constants were chosen on (0 to 49). Every run is appended to
+results/baselines/textbook.csv, and runs that are there already are skipped.
 
 The textbook bridge spends half of each model's calls on a random walk, drops a fifth of it as burn-in, fits a
 Gaussian to half of the rest and draws the other half of the calls from it. The textbook reversible jump
@@ -21,7 +21,7 @@ from modelodds.baselines import METHODS, Entry
 from modelodds.baselines.base import Estimate, History, Meter
 from modelodds.baselines.bridge import bridge
 from modelodds.baselines.walk import Walk
-from modelodds.cli.bench import show
+from modelodds.cli.bench import show, span
 from modelodds.experiments.bench import Task, run_all, table
 from modelodds.result import Result
 
@@ -120,7 +120,7 @@ def worse(rows) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=50)
+    parser.add_argument("--seeds", default="50:100", help="how many, or FIRST:AFTER_LAST")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("results/baselines/textbook.csv"))
     arguments = parser.parse_args()
@@ -129,7 +129,7 @@ def main() -> None:
         for problem in PROBLEMS
         for method in OURS
         for budget in BUDGETS
-        for seed in range(arguments.seeds)
+        for seed in range(*span(arguments.seeds))
     ]
     rows = list(run_all(tasks, arguments.out, arguments.jobs))
     order = {task: i for i, task in enumerate(tasks)}
