@@ -6,7 +6,7 @@ from scipy import stats
 
 from modelodds import Model, Prior
 from modelodds.baselines.base import Meter
-from modelodds.baselines.bridge import bridge, run
+from modelodds.baselines.bridge import ROUGH, Bridge, bridge, run
 from modelodds.baselines.walk import Walk, autocorrelation_time, shrunk_covariance
 from modelodds.problems.nested import nested
 from modelodds.problems.regression import regression
@@ -106,3 +106,16 @@ def test_many_models_and_exact_ones() -> None:
     assert result.n_evaluations["nothing"] == 1
     for model, truth in zip(problem.models, problem.log_evidence, strict=True):
         assert abs(result.log_evidence[model.name] - truth) < 4 * result.log_evidence_sd[model.name] + 0.05
+
+
+def test_the_walk_tells_roughly_what_the_bridge_does_not() -> None:
+    """A posterior of known constant: within its two nats of the truth, and only once the walk is there."""
+    model = Model(
+        "peak", lambda t: float(-8.0 * (t**2).sum()), Prior({n: stats.norm() for n in "abc"})
+    )  # a normal integral: 17^(-3/2)
+    sampler = Bridge(Meter([model], 1000).targets()[0], np.random.default_rng(0))
+    assert np.isnan(sampler._by_walk()[0])
+    while not sampler.fits:
+        sampler.step()
+    found, variance = sampler._by_walk()
+    assert variance == ROUGH and abs(found + 1.5 * np.log(17.0)) < 2.0

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
-from modelodds import compare
+from modelodds import Model, compare
 from modelodds.experiments.curves import Pair
+from modelodds.learner import MOVED, Learner
+from modelodds.method import Method
+from modelodds.nodes import Nodes
 from modelodds.problems import load
 
 PROBLEMS = ("regression-2", "tails-2", "lumpy-2", "synthetic-1")
@@ -37,3 +40,39 @@ def test_the_truth_is_inside_most_intervals(off: np.ndarray) -> None:
 def test_intervals_are_not_wide_beyond_reason(off: np.ndarray) -> None:
     """Were claims ten times too large, the narrowest of intervals would hold nearly all the time."""
     assert (off <= special.ndtri(0.5 + 0.5 * 0.1)).mean() < 0.8
+
+
+def learnt(n_nodes: int = 4096, n: int = 12) -> Learner:
+    """A learner of a skewed peak in two dimensions, brought up to date."""
+    model = Model(
+        "skewed", lambda t: float(-np.exp(t[0]) - 3.0 * t[1] ** 2), dict.fromkeys("ab", stats.norm())
+    )
+    made = Learner(model, Method(n_nodes=n_nodes), np.random.default_rng(3))
+    for i, x in enumerate(np.random.default_rng(4).standard_normal((n, 2))):
+        made.ask(i, x)
+        made.tell(i, float(model.log_likelihood(x)), 0.0)
+    made.update(n)
+    return made
+
+
+def test_few_nodes_know_their_own_error() -> None:
+    """What a claim has of the nodes is the scatter of the evidence over other sets of so many nodes."""
+    few, many = learnt(64), learnt(8192)
+    assert few.evidence.quadrature > 10 * many.evidence.quadrature > 0.0
+    assert few.evidence.variance >= few.evidence.quadrature
+    scatter = []
+    for seed in range(40):
+        nodes = Nodes.from_prior(few.model.prior, 64, np.random.default_rng(seed))
+        mixture = few.seen().nodes.mixture
+        scatter.append(few.evidence_at(nodes if mixture is None else nodes.with_mixture(mixture)).mean)
+    assert 0.2 < 2.0 * np.sqrt(few.evidence.quadrature) / np.std(scatter) < 5.0  # of four sets together
+
+
+def test_an_estimate_that_moves_is_not_believed_at_once() -> None:
+    made = learnt()
+    settled = made.evidence
+    made._track = {11: settled.mean - 3.0}
+    made.update(12)
+    assert made.evidence.variance == pytest.approx(MOVED * 4.5 + settled.quadrature)  # 3 nats, in one of two
+    made.update(100)  # long ago by now
+    assert made.evidence == pytest.approx(settled)

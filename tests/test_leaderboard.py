@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from modelodds.baselines import METHODS
 from modelodds.cli import app
 from modelodds.experiments import leaderboard as board
-from modelodds.experiments import synthetic
+from modelodds.experiments import leaderboard_plots, synthetic
 from modelodds.experiments.sweep import read
 from modelodds.problems import find, load
 from modelodds.problems.truth import known_seeds
@@ -272,3 +272,21 @@ def test_leaderboard_refuses_problems_that_do_not_exist(tmp_path: Path) -> None:
 def test_a_table_of_nothing_is_refused_in_words(command: list[str], tmp_path: Path) -> None:
     done = invoke(*command, "--table", "--out", str(tmp_path / "x.csv.gz"))
     assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
+def test_figures_and_markdown_of_the_leaderboard(tmp_path: Path) -> None:
+    out = tmp_path / "curves.csv.gz"
+    words = ["leaderboard", "--problem", "plane", "--method", "monte_carlo", "--seeds", "2", "--jobs", "1"]
+    done = invoke(*words, "--out", str(out), "--markdown", "--figures", str(tmp_path / "figures"))
+    assert done.exit_code == 0, done.output
+    assert "| plane | monte_carlo | 2 |" in done.output
+    names = {f"leaderboard-{n}.{e}" for n in ("needed", "calibration") for e in ("png", "svg")}
+    assert {p.name for p in (tmp_path / "figures").iterdir()} == names
+
+
+def test_coverage_is_drawn_as_it_is() -> None:
+    """Errors of one claimed standard deviation are inside intervals of 68 % and more, and no others."""
+    held = leaderboard_plots.covered(frame(run(0, [1.0]), run(1, [-1.0])))["m"]
+    assert set(held[leaderboard_plots.LEVELS < 0.68]) == {0.0} and set(
+        held[leaderboard_plots.LEVELS > 0.69]
+    ) == {1.0}

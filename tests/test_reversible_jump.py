@@ -6,7 +6,7 @@ from scipy import integrate, stats
 
 from modelodds import Model, Prior
 from modelodds.baselines.base import Meter
-from modelodds.baselines.reversible_jump import ReversibleJump, acceptance, recycled, run
+from modelodds.baselines.reversible_jump import ReversibleJump, acceptance, recycled, run, weighed
 from modelodds.errors import OptionError
 from modelodds.problems.nested import nested
 
@@ -136,6 +136,14 @@ def test_estimators_need_both_directions_or_say_so() -> None:
     assert np.isnan(recycled(np.array([]), np.array([]))[0])
     log_odds, variance = recycled(np.array([-30.0, -20.0, -25.0]), np.array([]))
     assert log_odds < -20 and np.sqrt(variance) > 5
+
+
+def test_two_estimates_as_one() -> None:
+    assert weighed((1.0, 0.5), (3.0, 0.5)) == pytest.approx((2.0, 1.5))  # their disagreement counts
+    assert weighed((1.0, 0.1), (2.0, 0.3))[0] == pytest.approx(1.25)
+    assert weighed((np.nan, np.nan), (3.0, 0.5)) == (3.0, 0.5)
+    mean, variance = weighed((1.0, 1e-9), (50.0, 4.0))
+    assert mean == pytest.approx(1.0, abs=1e-6) and variance < 1e-5
 
 
 def test_unknown_estimator() -> None:
