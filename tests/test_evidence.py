@@ -17,6 +17,7 @@ from modelodds.evidence import (
     log_gaussian_variance,
     log_integrand,
     moment_variance,
+    picked,
 )
 from modelodds.nodes import Nodes, systematic
 from modelodds.precision import jit64
@@ -223,20 +224,31 @@ def test_belief_is_log_evidence_and_variance_of_each_kind(small: Case) -> None:
         else:
             spread = weight @ small.cov @ weight
             expected = log_a + (0.5 * (weight @ variance - spread) if kind == "mean" else 0.0)
-        # Double sums run over 1024 nodes drawn by weight: each of 64 weights is off by at most 1/1024.
-        rounding = 64 / SUMMED * variance.max()
+        # Double sums run over 1024 draws of nodes: each of 64 weights is off by at most two draws' worth.
+        rounding = 128 / SUMMED * variance.max()
         assert found.variance == pytest.approx(spread, abs=rounding)
         assert found.mean == pytest.approx(expected, abs=rounding)
         # And exactly, over those same draws; the linear variance keeps nine digits, as above.
-        drawn = np.bincount(systematic(weight, SUMMED), minlength=64) / SUMMED
+        index, share = picked(weight, np.sqrt(variance))
+        drawn = np.bincount(index, share, minlength=64)
         if kind == "moment":
             spread = np.log1p(drawn @ np.expm1(small.cov) @ drawn)
             expected = log_a - spread / 2
         else:
             spread = drawn @ small.cov @ drawn
-            expected = log_a + (0.5 * (drawn @ variance - spread) if kind == "mean" else 0.0)
+            expected = log_a + (0.5 * (weight @ variance - spread) if kind == "mean" else 0.0)
         assert found.variance == pytest.approx(spread, rel=1e-8)
         assert found.mean == pytest.approx(expected, rel=1e-9)
+
+
+def test_no_node_that_stands_for_others_weighs_more_than_twice_its_share() -> None:
+    rng = np.random.default_rng(3)
+    mass, sd = special.softmax(3.0 * rng.normal(size=4096)), np.exp(4.0 * rng.normal(size=4096))
+    index, weight = picked(mass, sd)
+    assert weight.max() <= 2.0 / SUMMED
+    assert weight.sum() == pytest.approx(1.0, abs=1e-2)
+    assert weight @ sd[index] == pytest.approx(mass @ sd, rel=1e-2)  # by mass alone it is off by tenths
+    assert abs(sd[systematic(mass, SUMMED)].mean() / (mass @ sd) - 1.0) > 0.02
 
 
 def test_belief_moves_with_the_log_likelihood(small: Case) -> None:

@@ -31,7 +31,7 @@ INTEGRANDS = ("moment", "capped", "mean")
 CAP = 2.0  # nats above the best observation that a likelihood may plausibly reach
 UNCAPPED = 1e6  # nats: a cap that rules nothing out
 MOST_CUT = 5.0  # nats: most that the cap may have taken from an evidence
-SUMMED = 1024  # nodes, drawn by weight, that double sums run over
+SUMMED = 1024  # nodes that double sums run over
 
 
 class Evidence(NamedTuple):
@@ -55,6 +55,13 @@ def log_integrand(
     return capped_mean(mean, variance, cap)
 
 
+def log_likelihood_at(
+    kind: str, mean: NDArray[np.float64], variance: NDArray[np.float64], squash: Squash
+) -> NDArray[np.float64]:
+    """The integrand in nats relative to the best observation, from moments on the surrogate's scale, (S,)."""
+    return squash.log_likelihood(log_integrand(kind, mean, variance, cap_of(squash)))
+
+
 def log_integral(
     kind: str,
     nodes: Nodes,
@@ -63,9 +70,26 @@ def log_integral(
     squash: Squash,
 ) -> float:
     """Log of the integral of ``kind`` over the nodes, relative to the surrogate's zero."""
-    cap = CAP if squash.capped else UNCAPPED
-    log_likelihood = squash.log_likelihood(log_integrand(kind, mean, variance, cap))
-    return float(special.logsumexp(nodes.log_weight + log_likelihood))
+    return float(special.logsumexp(nodes.log_weight + log_likelihood_at(kind, mean, variance, squash)))
+
+
+def cap_of(squash: Squash) -> float:
+    """Nats above the best observation beyond which likelihoods are ruled out."""
+    return CAP if squash.capped else UNCAPPED
+
+
+def picked(
+    mass: NDArray[np.float64], sd: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Indices and weights of SUMMED nodes that stand for all, in double sums of the surrogate's covariance.
+
+    ``mass`` (S,) sums to one. Drawn by mass alone, one node of little mass where nothing is known would weigh
+    as much as any other, and now and then make the sum. So nodes are drawn by mass times (their standard
+    deviation ``sd`` plus its mean), and none weighs more than twice its share.
+    """
+    by = mass * (sd + mass @ sd)
+    index = systematic(by, SUMMED)
+    return index, mass[index] / by[index] * (by.sum() / SUMMED)
 
 
 def capped_mean(
@@ -127,23 +151,22 @@ def belief(
     ``squash`` is how the surrogate's values are drawn together, if they are.
     """
     squash = squash or Squash(0.0)
-    cap = CAP if squash.capped else UNCAPPED
-    log_likelihood = squash.log_likelihood(log_integrand(kind, mean, variance, cap))
+    log_likelihood = log_likelihood_at(kind, mean, variance, squash)
     log_weight = nodes.log_weight + log_likelihood
     log_a = float(special.logsumexp(log_weight))
-    index = systematic(np.exp(log_weight - log_weight.max()), SUMMED)
-    weight = np.full(SUMMED, 1.0 / SUMMED)
+    mass = np.exp(log_weight - log_a)
+    stretch = 1.0 / squash.slope(-log_likelihood)  # by how much y varies faster than f
+    index, weight = picked(mass, np.sqrt(variance) * stretch)
     if kind == "moment":
         spread = float(_moment_variance(spec=spec, gp=gp, x=nodes.x[index], weight=weight))
         return Evidence(log_a - 0.5 * spread, inflation * spread)
-    stretch = 1.0 / squash.slope(-log_likelihood[index])  # by how much y varies faster than f
-    weight, variance = weight * stretch, variance[index] * stretch**2
-    spread = gaussian_variance(spec, gp, nodes.x[index], weight)
+    spread = gaussian_variance(spec, gp, nodes.x[index], weight * stretch[index])
     if kind == "capped":
         return Evidence(log_a, inflation * spread)
     # What the cap cut off, if it cut where the evidence is: one far corner of wild extrapolation is no doubt.
+    cap = cap_of(squash)
     uncut = float(special.logsumexp(nodes.log_weight + squash.log_likelihood(mean)))
-    cut = min(uncut - log_a, MOST_CUT) * float((mean[index] > cap).mean())
-    followed = special.ndtr((cap - mean[index]) / np.sqrt(variance))
-    second_order = 0.5 * max(0.0, float((followed**2 * variance).mean()) - spread)
+    cut = min(uncut - log_a, MOST_CUT) * float(mass @ (mean > cap))
+    followed = special.ndtr((cap - mean) / np.sqrt(variance)) * stretch
+    second_order = 0.5 * max(0.0, float(mass @ (followed**2 * variance)) - spread)
     return Evidence(log_a + second_order, inflation * spread + cut**2)

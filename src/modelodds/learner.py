@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelodds.acquisition import ACQUISITIONS, View
-from modelodds.evidence import CAP, SUMMED, UNCAPPED, Evidence, belief, log_integral, log_integrand
+from modelodds.evidence import Evidence, belief, log_integral, log_likelihood_at, picked
 from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.nodes import Nodes, effective_size, seeded, systematic
@@ -268,10 +268,8 @@ class Learner:
 
     def _evaluate_nodes(self, nodes: Nodes) -> None:
         mean, variance = self.surrogate.predict(nodes.x)
-        cap = CAP if self.surrogate.squash.capped else UNCAPPED
-        integrand = log_integrand(self.method.weights, mean, variance, cap)
         log_mass = nodes.log_weight + self.support.log_probability(nodes.x)
-        log_mass = log_mass + self.surrogate.squash.log_likelihood(integrand)
+        log_mass += log_likelihood_at(self.method.weights, mean, variance, self.surrogate.squash)
         self._restore(Seen(nodes, mean, variance, log_mass, effective_size(log_mass)))
 
     def _seen(self) -> "Seen":
@@ -317,14 +315,16 @@ class Learner:
         return best._replace(score=best.score * best.variance / total, variance=total)
 
     def _view(self) -> View:
-        index, squash = systematic(self._mass(), SUMMED), self.surrogate.squash
+        mass, squash = self._mass(), self.surrogate.squash
+        stretch = 1.0 / squash.slope(-squash.log_likelihood(self._mean))
+        index, weight = picked(mass / mass.sum(), np.sqrt(self._variance) * stretch)
         box = np.isfinite(self.model.prior.bounds[0]).astype(float)
         noise = np.asarray(np.median(self.surrogate.observations.noise))
         followed = squash.followed if self.method.shaped_noise else np.inf
         return View(
             self._search_gp(),
             self._nodes.x[index],
-            1.0 / squash.slope(-squash.log_likelihood(self._mean[index])) / SUMMED,
+            weight * stretch[index],
             noise,
             np.array(followed),
             box,
