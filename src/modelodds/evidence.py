@@ -30,7 +30,7 @@ from modelodds.surrogate.squash import Squash
 INTEGRANDS = ("moment", "capped", "mean")
 CAP = 2.0  # nats above the best observation that a likelihood may plausibly reach
 UNCAPPED = 1e6  # nats: a cap that rules nothing out
-MOST_CUT = 5.0  # nats: most that the cap may have taken from an evidence
+MOST_CUT = 5.0  # nats: most that the cap may have taken from an evidence, or its second order add
 SUMMED = 1024  # nodes that double sums run over
 
 
@@ -168,5 +168,5 @@ def belief(
     uncut = float(special.logsumexp(nodes.log_weight + squash.log_likelihood(mean)))
     cut = min(uncut - log_a, MOST_CUT) * float(mass @ (mean > cap))
     followed = special.ndtr((cap - mean) / np.sqrt(variance)) * stretch
-    second_order = 0.5 * max(0.0, float(mass @ (followed**2 * variance)) - spread)
+    second_order = min(0.5 * max(0.0, float(mass @ (followed**2 * variance)) - spread), MOST_CUT)
     return Evidence(log_a + second_order, inflation * spread + cut**2)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelodds.acquisition import ACQUISITIONS, View
+from modelodds.climb import Climb, Known
 from modelodds.evidence import Evidence, belief, log_integral, log_likelihood_at, picked
 from modelodds.method import Method
 from modelodds.model import Model
@@ -30,15 +31,10 @@ CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
 REPLICATES = 4  # independent sets of nodes behind a reported evidence, and behind the nodes' error
 COARSE = 0.004  # nats of difference between such sets, above which all of them are used
-RECKONED = 1.4  # the nodes' error is reckoned again when they move, or there are so many more observations
+RECKONED = 1.4  # the nodes' error is reckoned again when they move, or observations grow by this factor; ...
+OFTEN = 1.04  # ... by this one, where all sets are used
 LATELY = 0.7  # an estimate's recent movement is that since this share of the session's evaluations, ...
 MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
-CLIMB_GROWTH = 1.5  # uphill is looked again when the session has grown by this factor
-WORTH = 1.0  # nats of gain that make a step uphill worth its while, ...
-HOPE = 2.0  # ... hoped for at this many standard deviations
-MISSES = 3  # steps of less gain, in a row, that end a climb
-STEPS = 512  # points around the best observation that a step uphill is chosen from
-SAME = 1e-9  # points no farther apart are one
 TRIES = 3  # of a model without free parameters that fails
 
 
@@ -84,15 +80,13 @@ class Learner:
         self._sought_at = 0  # observations when lost mass was last sought
         self._copied: Nodes | None = None  # the nodes whose error was reckoned last, ...
         self._copies: list[Nodes] = []  # ... others like them, ...
-        self._reckoned_at, self._node_variance = 0, 0.0  # ... at how many observations, and what it was
+        self._reckoned_at, self._node_share = 0, (0.0, 0.0)  # ... at how many observations, and what it was
         self._scale, self._found = self.surrogate.squash, UNKNOWN
         self._track: dict[int, float] = {}  # the evidence's mean, by the session's evaluations
         self._stale, self._reached = True, 0.0
         self._proposal: Proposal | None = None
         self._all_in: float | None = None  # variance of the last proposal made with nothing out
-        self._steps: dict[int, float] = {}  # steps uphill that are out, and the best value before each
-        self._misses = 0  # of them, in a row, that gained little
-        self._look_at = 0.0  # evaluations of the session at which uphill is looked next; 0 during a climb
+        self.climb = Climb(np.clip(model.prior.bounds, -REACH, REACH), rng)
 
     # ------------------------------------------------------------------ what comes in
 
@@ -104,8 +98,8 @@ class Learner:
     def tell(self, query: int, y: float, noise: float) -> None:
         """Take in the log-likelihood of a point that was out, and its variance."""
         x, positive = self.out.pop(query), y > -np.inf
-        if query in self._steps:
-            self._stepped(query, y - self._steps.pop(query) - 2.0 * np.sqrt(noise))
+        if query in self.climb.out:
+            self.climb.told(query, y, noise)
         self.support.tell(x, positive)
         if positive:
             self.surrogate.tell(x, y, noise)
@@ -117,8 +111,8 @@ class Learner:
         """Note that a point gave nothing; the search goes around it."""
         self.barren.append(self.out.pop(query))
         self._proposal = None
-        if self._steps.pop(query, None) is not None:
-            self._stepped(query, -np.inf)
+        if query in self.climb.out:
+            self.climb.told(query, -np.inf)
 
     @property
     def known(self) -> bool:
@@ -241,21 +235,21 @@ class Learner:
 
         Where the sets differ by little, this one goes on alone; else the evidence is that of all of them.
         """
-        n, coarse = len(self.surrogate.observations), self._node_variance > COARSE**2
+        n = len(self.surrogate.observations)
         if not self._others:
             return 0.0, 0.0
         if self._copied is not self._nodes:
             mixture = self._nodes.mixture
             self._copies = [o if mixture is None else o.with_mixture(mixture) for o in self._others]
-        if self._copied is self._nodes and n < RECKONED * self._reckoned_at and not coarse:
-            return 0.0, self._node_variance
+        elif n < (OFTEN if self._node_share[0] else RECKONED) * self._reckoned_at:
+            return self._node_share
         self._copied, self._reckoned_at = self._nodes, n
         found = [self._log_integral(self._nodes, self._mean, self._variance)]
         found += [self._log_integral(nodes, *self.surrogate.predict(nodes.x)) for nodes in self._copies]
-        self._node_variance = float(np.var(found, ddof=1))
-        if self._node_variance <= COARSE**2:
-            return 0.0, self._node_variance
-        return float(np.mean(found)) - found[0], self._node_variance / len(found)
+        self._node_share = 0.0, float(np.var(found, ddof=1))
+        if self._node_share[1] > COARSE**2:
+            self._node_share = float(np.mean(found)) - found[0], self._node_share[1] / len(found)
+        return self._node_share
 
     def _log_integral(self, nodes: Nodes, mean: Array, variance: Array) -> float:
         inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
@@ -342,61 +336,21 @@ class Learner:
     # ------------------------------------------------------------------ uphill
 
     def uphill(self, query: int) -> Array | None:
-        """A step uphill from the best observation, if one is due; it will be asked for as number ``query``.
-
-        Acquisitions weigh what the surrogate can imagine, and that is little above the best value seen. So a
-        model is climbed until several steps have gained less than a nat, the last of them by the surrogate's
-        second opinion, or none can be hoped to; and it is tried again as the session grows. None is given up
-        for a slope's foot.
-        """
-        if not self.method.climb or self.surrogate.gp is None or self._steps or query < self._look_at:
+        """A step uphill, if one is due; it will be asked for as number ``query``."""
+        if not self.method.climb or self.surrogate.gp is None or not self.climb.due(query):
             return None
         if self.surrogate.squash == Squash.exact():  # it knows its top
-            self._misses, self._look_at = 0, CLIMB_GROWTH * (query + 1)
+            self.climb.rest(query)
             return None
-        step = self._nearby() if self._misses < MISSES - 1 else None
-        if step is None:
-            step, self._misses = self._far_away(), MISSES - 1
-        if step is None or (np.abs(self.surrogate.observations.x - step) < SAME).all(axis=1).any():
-            self._misses, self._look_at = 0, CLIMB_GROWTH * (query + 1)
-            return None
-        self._steps[query] = self.surrogate.observations.best
-        return step
+        return self.climb.step(query, Known(self.surrogate, self.barren, self._inside, self._nodes.inside))
 
-    def _nearby(self) -> Array | None:
-        """The most promising point within a length-scale of the best observation; None if none promises."""
-        seen, bounds = self.surrogate.observations, np.clip(self.model.prior.bounds, -REACH, REACH)
-        reach = np.minimum(np.exp(np.asarray(self.surrogate.gp.hyper.log_lengthscale)), 1.0)
-        size = np.exp(self.rng.uniform(np.log(0.03), 0.0, size=(STEPS, 1)))
-        around = seen.x[int(np.argmax(seen.y))] + size * reach * self.rng.standard_normal((STEPS, len(reach)))
-        around = np.clip(around, *bounds)
-        around = around[np.isfinite(self.model.prior.log_density(around))]
-        if len(around) == 0:
-            return None
-        mean, variance = self.surrogate.predict(around)
-        if (mean + HOPE * np.sqrt(variance)).max() < WORTH:
-            return None
-        return np.asarray(around[int(np.argmax(mean + 0.5 * np.sqrt(variance)))])
-
-    def _far_away(self) -> Array | None:
-        """Where in the prior the surrogate's second opinion hopes for most; None where it has no hope."""
-        hoped = self.surrogate.second_opinion(self._nodes.inside)
-        if hoped is None or hoped.max() < WORTH:
-            return None
-        return np.asarray(self._nodes.inside[int(np.argmax(hoped))])
-
-    def _stepped(self, query: int, gain: float) -> None:
-        """Note what a step uphill gained."""
-        self._misses = 0 if gain > WORTH else self._misses + 1
-        if self._misses >= MISSES:
-            self._misses, self._look_at = 0, CLIMB_GROWTH * (query + 1)
-        else:
-            self._look_at = 0.0
+    def _inside(self, x: Array) -> NDArray[np.bool_]:
+        return np.isfinite(self.model.prior.log_density(x))
 
     @property
     def climbing(self) -> bool:
         """Whether a climb has not come to its end."""
-        return self.method.climb and self.model.dim > 0 and (bool(self._steps) or self._look_at == 0.0)
+        return self.method.climb and self.model.dim > 0 and self.climb.going_on
 
     # ------------------------------------------------------------------ report
 

@@ -1,0 +1,264 @@
+"""Uphill from a model's best observation, so that none is given up for a slope's foot.
+
+Acquisitions weigh what the surrogate can imagine, and that is little above the best value seen; on the flank
+of a sharp likelihood that is far from the top. So a model is climbed, in four phases:
+
+- ``wide``: steps within a length-scale of the model's own surrogate, which knows of other modes;
+- ``close``: steps by a Gaussian process of its own, of the observations that matter here, the best ones and
+  those nearest to the best. It goes to the most promising point of a box around the best observation, whose
+  sides are in proportion to the length-scales. Steps that gain what was promised make the box larger, others
+  smaller (as in TuRBO, Eriksson et al. 2019);
+- ``leap``: one step to where in the prior the surrogate's second opinion hopes for most;
+- ``elsewhere``: close steps from the best observation at some distance, for as long as they find more than
+  the model's surrogate expected: it does not know of a mode whose foot alone was seen.
+
+A phase ends after several steps of little gain, or where less than a nat can be hoped for; the climb ends
+with the last, and begins again as the session grows.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from modelodds.precision import jit64
+from modelodds.surrogate.fit import Fit, fit
+from modelodds.surrogate.gp import GP, Spec, condition, predict
+from modelodds.surrogate.means import n_basis
+from modelodds.surrogate.observations import Observations
+from modelodds.surrogate.squash import Squash
+from modelodds.surrogate.surrogate import CONTENDERS, Surrogate
+
+Array = NDArray[np.float64]
+
+SPEC = Spec("any", "full_quadratic")
+NEAREST, HIGHEST = 2, 3  # observations in the local surrogate, as multiples of the dimension, ...
+LEAST = 10  # ... plus this many of each, and of the highest as many as a quadratic has coefficients
+FIRST, LARGEST, SMALLEST = 0.5, 2.0, 1e-3  # half-width of the box, in standard normal coordinates
+LONGER = 10.0  # no side of it differs from the typical one by more than this factor
+GROWN, SHRUNK = 2.0, 0.5  # its factors after steps that gain ...
+GOOD, POOR = 0.5, 0.1  # ... more, or less, than these shares of what was promised
+WORTH = 1.0  # nats of gain that make a step worth its while, ...
+HOPE = 2.0  # ... hoped for at this many standard deviations
+MISSES = {"wide": 3, "close": 8, "leap": 1, "elsewhere": 3}  # steps of less gain, in a row, that end a phase
+GROWTH = 1.5  # a climb begins again when the session has grown by this factor
+APART = 1.0  # distance, in some coordinate, of an excursion's start from all that was climbed before
+DARING = 0.5  # standard deviations that count for a point
+POINTS = 512  # points that a step is chosen from
+SAME = 1e-9  # points no farther apart are one
+FEW = 64  # points of a prediction are padded to a multiple of this
+
+
+def _loss(x: Array, spec: Spec, gp: GP) -> jax.Array:
+    mean, variance = predict(spec, gp, x)
+    return -jnp.sum(mean + DARING * jnp.sqrt(variance))
+
+
+_condition = jit64(condition, static=("spec",))
+_predict = jit64(predict, static=("spec",))
+_loss_and_grad = jit64(jax.value_and_grad(_loss), static=("spec",))
+
+
+class Step(NamedTuple):
+    """A step that is out."""
+
+    x: Array  # (d,)
+    before: float  # the best value before it
+    promise: float  # nats above that
+    expected: float  # the value that the model's own surrogate expects
+
+
+class Known(NamedTuple):
+    """What a climb may look at."""
+
+    surrogate: Surrogate
+    barren: list[Array]  # points (d,) that gave nothing
+    inside: Callable[[Array], NDArray[np.bool_]]  # which of points (m, d) the prior allows
+    everywhere: Array  # (m, d) points of the prior
+
+    def low(self) -> Observations:
+        """The observations, and the barren points as low as the lowest of them."""
+        seen = self.surrogate.observations
+        if not self.barren:
+            return seen
+        return seen.add(np.array(self.barren), np.full(len(self.barren), seen.y.min()))
+
+    def step(self, found: tuple[Array, float] | None, before: float) -> Step | None:
+        """A step to a point that was found, with its promise."""
+        if found is None:
+            return None
+        mean, _ = self.surrogate.predict(found[0][None])
+        expected = self.surrogate.offset + float(self.surrogate.squash.log_likelihood(mean)[0])
+        return Step(found[0], before, found[1], expected)
+
+
+class Climb:
+    """One model's climb: where it steps next, and when it rests."""
+
+    def __init__(self, bounds: Array, rng: np.random.Generator) -> None:
+        self.bounds, self.rng = bounds, rng
+        self.out: dict[int, Step] = {}  # the step that is out
+        self._phases = list(MISSES)  # those to come, the present one first
+        self._misses = 0  # steps of it, in a row, that gained little
+        self._radius, self._fit = FIRST, cast(Fit | None, None)  # the box, and its surrogate
+        self._begun: list[Array] = []  # where excursions began
+        self._elsewhere: Array | None = None  # (d,) where the present one has come to
+        self._look_at = 0.0  # evaluations of the session at which the next climb begins; 0 during a climb
+
+    @property
+    def going_on(self) -> bool:
+        """Whether the climb has not come to its end."""
+        return bool(self.out) or self._look_at == 0.0
+
+    def due(self, query: int) -> bool:
+        """Whether the session's evaluation of number ``query`` may be a step of it."""
+        return not self.out and query >= self._look_at
+
+    def rest(self, query: int) -> None:
+        """End it for now; ``query`` is the number of an evaluation that is, or might have been, its last."""
+        self.out.pop(query, None)
+        self._phases, self._look_at = list(MISSES), GROWTH * (query + 1)
+        self._misses, self._radius, self._elsewhere = 0, FIRST, None
+
+    def step(self, query: int, known: Known) -> Array | None:
+        """The next point, to be evaluated as number ``query``; None where the climb has come to its end."""
+        surrogate, self._look_at = known.surrogate, 0.0
+        while self._phases:
+            found = getattr(self, f"_{self._phases[0]}_step")(known)
+            if found is not None and not (np.abs(surrogate.observations.x - found.x) < SAME).all(1).any():
+                self.out[query] = found
+                return np.asarray(found.x)
+            self._next_phase()
+        self.rest(query)
+        return None
+
+    def _next_phase(self) -> None:
+        self._phases, self._misses, self._radius = self._phases[1:], 0, FIRST
+
+    def told(self, query: int, y: float, noise: float = 0.0) -> None:
+        """Take in what a step has found; minus infinity if nothing."""
+        step = self.out.pop(query)
+        gain = y - step.before - 2.0 * np.sqrt(noise)
+        if gain > GOOD * step.promise:
+            self._radius = min(GROWN * self._radius, LARGEST)
+        elif gain < POOR * step.promise:
+            self._radius = max(SHRUNK * self._radius, SMALLEST)
+        gained = gain > WORTH
+        if gained and self._phases[0] == "elsewhere":
+            self._elsewhere, gained = step.x, y > step.expected + WORTH
+        elif gained and self._phases[0] == "leap":
+            self._phases = ["close", *self._phases]
+        self._misses = 0 if gained else self._misses + 1
+        if self._misses >= MISSES[self._phases[0]]:
+            self._next_phase()
+        if not self._phases:
+            self.rest(query)
+
+    # ------------------------------------------------------------------ phases
+
+    def _wide_step(self, known: Known) -> Step | None:
+        seen, surrogate = known.surrogate.observations, known.surrogate
+        reach = np.minimum(np.exp(np.asarray(surrogate.gp.hyper.log_lengthscale)), 1.0)
+        top = seen.x[int(np.argmax(seen.y))]
+        around = self._around(top, reach * self.rng.standard_normal((POINTS, len(reach))))
+        return known.step(_most_promising(surrogate.predict, around[known.inside(around)]), seen.best)
+
+    def _close_step(self, known: Known) -> Step | None:
+        seen = known.surrogate.observations
+        return known.step(self._close(int(np.argmax(seen.y)), known), seen.best)
+
+    def _leap_step(self, known: Known) -> Step | None:
+        hoped = known.surrogate.second_opinion(known.everywhere)
+        if hoped is None or hoped.max() < WORTH:
+            return None
+        best = int(np.argmax(hoped))
+        return known.step((known.everywhere[best], float(hoped[best])), known.surrogate.observations.best)
+
+    def _elsewhere_step(self, known: Known) -> Step | None:
+        seen = known.surrogate.observations
+        if self._elsewhere is None:
+            climbed = [seen.x[int(np.argmax(seen.y))], *self._begun]
+            apart = np.all([np.abs(seen.x - x).max(1) > APART for x in climbed], axis=0)
+            if not apart.any():
+                return None
+            self._elsewhere = seen.x[int(np.argmax(np.where(apart, seen.y, -np.inf)))]
+            self._begun.append(self._elsewhere)
+            self._misses = MISSES["elsewhere"] - 1  # unless the first step gains, it is the last
+        index = int(np.argmin(np.abs(seen.x - self._elsewhere).max(1)))
+        return known.step(self._close(index, known), float(seen.y[index]))
+
+    def _close(self, index: int, known: Known) -> tuple[Array, float] | None:
+        """The most promising point of the box around an observation, by a surrogate of what matters there."""
+        seen = known.low()
+        near, squash = local(seen, index)
+        top, data = seen.x[index], near.data(True, float(seen.y[index]), squash)
+        self._fit = fit(SPEC, data, True, None if self._fit is None else self._fit.vector, 1, 30, CONTENDERS)
+        gp = _condition(spec=SPEC, hyper=self._fit.hyper(len(top)), data=data)
+        lengthscale = np.exp(np.asarray(gp.hyper.log_lengthscale))
+        sides = np.clip(lengthscale / np.exp(np.log(lengthscale).mean()), 1.0 / LONGER, LONGER)
+        around = self._around(top, self._radius * sides * self.rng.uniform(-1.0, 1.0, (POINTS, len(top))))
+        moments = functools.partial(_moments, gp)
+        first = _most_promising(moments, around[known.inside(around)])
+        if first is None:
+            return None
+        lower = np.maximum(top - self._radius * sides, self.bounds[0])
+        upper = np.minimum(top + self._radius * sides, self.bounds[1])
+        refined = _refined(gp, first[0], lower, upper)[None]
+        return (_most_promising(moments, refined) if known.inside(refined).all() else None) or first
+
+    def _around(self, top: Array, reach: Array) -> Array:
+        """Points (POINTS, d) at most ``reach`` (POINTS, d) from ``top`` (d,), most of them nearer."""
+        size = np.exp(self.rng.uniform(np.log(0.03), 0.0, size=(len(reach), 1)))
+        return np.clip(top + size * reach, *self.bounds)
+
+
+def local(seen: Observations, index: int) -> tuple[Observations, Squash]:
+    """The observations that matter around one of them, and the scale on which they are followed."""
+    n, d = seen.x.shape
+    p = n_basis(SPEC.mean, d)
+    near = np.argsort(((seen.x - seen.x[index]) ** 2).sum(1), kind="stable")[: NEAREST * d + LEAST]
+    high = np.argsort(-seen.y, kind="stable")[: HIGHEST * d + LEAST + p]
+    followed = max(Squash.some(d).followed, float(np.sort(seen.gap(seen.y[index]))[min(p + d, n // 2)]))
+    kept = np.union1d(near, high)
+    return Observations(seen.x[kept], seen.y[kept], seen.noise[kept]), Squash(followed, followed)
+
+
+def _most_promising(predict: Callable[[Array], tuple[Array, Array]], x: Array) -> tuple[Array, float] | None:
+    """The most promising of points ``x`` (m, d) and its promise; None where there is no hope of a gain."""
+    if len(x) == 0:
+        return None
+    mean, variance = predict(x)
+    sd = np.sqrt(variance)
+    if (mean + HOPE * sd).max() < WORTH:
+        return None
+    promise = mean + DARING * sd
+    best = int(np.argmax(promise))
+    return x[best], float(promise[best])
+
+
+def _moments(gp: GP, x: Array) -> tuple[Array, Array]:
+    padded = np.vstack([x, np.zeros((-len(x) % FEW, x.shape[1]))])
+    mean, variance = _predict(spec=SPEC, gp=gp, x=padded)
+    return np.asarray(mean)[: len(x)], np.asarray(variance)[: len(x)]
+
+
+def _refined(gp: GP, start: Array, lower: Array, upper: Array) -> Array:
+    """Point ``start`` (d,) moved to where the promise is largest."""
+
+    def loss(x: Array) -> tuple[float, Array]:
+        value, grad = _loss_and_grad(x[None], spec=SPEC, gp=gp)
+        value, grad = float(value), np.asarray(grad).ravel()
+        if not np.isfinite(value) or not np.all(np.isfinite(grad)):
+            return 1e12, np.zeros_like(grad)
+        return value, grad
+
+    limits = optimize.Bounds(lower, upper)
+    found = optimize.minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": 30}
+    )
+    return np.asarray(found.x)
