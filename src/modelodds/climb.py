@@ -1,8 +1,9 @@
 """Uphill from a model's best observation, so that none is given up for a slope's foot.
 
 Acquisitions weigh what the surrogate can imagine, and that is little above the best value seen; on the flank
-of a sharp likelihood that is far from the top. So a model is climbed, in four phases:
+of a sharp likelihood that is far from the top. So a model is climbed, in phases:
 
+- ``hint``: one step to where a model that shares parameters is best, as far as these go;
 - ``wide``: steps within a length-scale of the model's own surrogate, which knows of other modes;
 - ``close``: steps by a Gaussian process of its own, of the observations that matter here, the best ones and
   those nearest to the best. It goes to the most promising point of a box around the best observation, whose
@@ -41,13 +42,16 @@ NEAREST, HIGHEST = 2, 3  # observations in the local surrogate, as multiples of 
 LEAST = 10  # ... plus this many of each, and of the highest as many as a quadratic has coefficients
 FIRST, LARGEST, SMALLEST = 0.5, 2.0, 1e-3  # half-width of the box, in standard normal coordinates
 LONGER = 10.0  # no side of it differs from the typical one by more than this factor
+AGAIN = 4.0  # a climb that begins where the last one ended has a box larger than that by this factor
 GROWN, SHRUNK = 2.0, 0.5  # its factors after steps that gain ...
 GOOD, POOR = 0.5, 0.1  # ... more, or less, than these shares of what was promised
 WORTH = 1.0  # nats of gain that make a step worth its while, ...
 HOPE = 2.0  # ... hoped for at this many standard deviations
-MISSES = {"wide": 3, "close": 8, "leap": 1, "elsewhere": 3}  # steps of less gain, in a row, that end a phase
+# steps of less gain, in a row, that end a phase
+MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 1, "elsewhere": 3}
 GROWTH = 1.5  # a climb begins again when the session has grown by this factor
 APART = 1.0  # distance, in some coordinate, of an excursion's start from all that was climbed before
+NEAR = 0.3  # a hint no farther from the last in any coordinate is the same
 DARING = 0.5  # standard deviations that count for a point
 POINTS = 512  # points that a step is chosen from
 SAME = 1e-9  # points no farther apart are one
@@ -73,6 +77,13 @@ class Step(NamedTuple):
     expected: float  # the value that the model's own surrogate expects
 
 
+class Ended(NamedTuple):
+    """How the last climb ended."""
+
+    top: float  # the best value
+    radius: float  # of the box
+
+
 class Known(NamedTuple):
     """What a climb may look at."""
 
@@ -80,6 +91,7 @@ class Known(NamedTuple):
     barren: list[Array]  # points (d,) that gave nothing
     inside: Callable[[Array], NDArray[np.bool_]]  # which of points (m, d) the prior allows
     everywhere: Array  # (m, d) points of the prior
+    hint: Array | None  # (d,) where another model says this one may be good
 
     def low(self) -> Observations:
         """The observations, and the barren points as low as the lowest of them."""
@@ -87,6 +99,11 @@ class Known(NamedTuple):
         if not self.barren:
             return seen
         return seen.add(np.array(self.barren), np.full(len(self.barren), seen.y.min()))
+
+    def hope(self, x: Array) -> float:
+        """Nats above the best observation that the model's own surrogate hopes for at ``x`` (d,)."""
+        mean, variance = self.surrogate.predict(x[None])
+        return float(mean[0] + HOPE * np.sqrt(variance[0]))
 
     def step(self, found: tuple[Array, float] | None, before: float) -> Step | None:
         """A step to a point that was found, with its promise."""
@@ -106,6 +123,8 @@ class Climb:
         self._phases = list(MISSES)  # those to come, the present one first
         self._misses = 0  # steps of it, in a row, that gained little
         self._radius, self._fit = FIRST, cast(Fit | None, None)  # the box, and its surrogate
+        self._top, self._ended = -np.inf, Ended(-np.inf, FIRST)
+        self._hint: Array | None = None  # the last that was tried
         self._begun: list[Array] = []  # where excursions began
         self._elsewhere: Array | None = None  # (d,) where the present one has come to
         self._look_at = 0.0  # evaluations of the session at which the next climb begins; 0 during a climb
@@ -138,6 +157,8 @@ class Climb:
         return None
 
     def _next_phase(self) -> None:
+        if self._phases[0] == "close":
+            self._ended = Ended(self._top, self._radius)
         self._phases, self._misses, self._radius = self._phases[1:], 0, FIRST
 
     def told(self, query: int, y: float, noise: float = 0.0) -> None:
@@ -161,6 +182,12 @@ class Climb:
 
     # ------------------------------------------------------------------ phases
 
+    def _hint_step(self, known: Known) -> Step | None:
+        if known.hint is None or (self._hint is not None and np.abs(self._hint - known.hint).max() < NEAR):
+            return None
+        self._hint = known.hint
+        return known.step((known.hint, WORTH), known.surrogate.observations.best)
+
     def _wide_step(self, known: Known) -> Step | None:
         seen, surrogate = known.surrogate.observations, known.surrogate
         reach = np.minimum(np.exp(np.asarray(surrogate.gp.hyper.log_lengthscale)), 1.0)
@@ -170,7 +197,14 @@ class Climb:
 
     def _close_step(self, known: Known) -> Step | None:
         seen = known.surrogate.observations
-        return known.step(self._close(int(np.argmax(seen.y)), known), seen.best)
+        again = seen.best < self._ended.top + WORTH  # where the last climb ended
+        if again and self._radius == FIRST:
+            self._radius = min(FIRST, AGAIN * self._ended.radius)
+        self._top = seen.best
+        found = self._close(int(np.argmax(seen.y)), known)
+        if found is None or (again and known.hope(found[0]) < WORTH):  # by now the model's surrogate knows
+            return None
+        return known.step(found, seen.best)
 
     def _leap_step(self, known: Known) -> Step | None:
         hoped = known.surrogate.second_opinion(known.everywhere)

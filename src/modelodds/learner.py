@@ -1,5 +1,6 @@
 """All that is known of one model: its surrogate, its nodes, its evidence, and where to evaluate it next."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -335,14 +336,36 @@ class Learner:
 
     # ------------------------------------------------------------------ uphill
 
-    def uphill(self, query: int) -> Array | None:
+    def uphill(self, query: int, others: Iterable["Learner"] = ()) -> Array | None:
         """A step uphill, if one is due; it will be asked for as number ``query``."""
         if not self.method.climb or self.surrogate.gp is None or not self.climb.due(query):
             return None
         if self.surrogate.squash == Squash.exact():  # it knows its top
             self.climb.rest(query)
             return None
-        return self.climb.step(query, Known(self.surrogate, self.barren, self._inside, self._nodes.inside))
+        everywhere, hint = self._nodes.inside, self._hint(others)
+        return self.climb.step(query, Known(self.surrogate, self.barren, self._inside, everywhere, hint))
+
+    def _hint(self, others: Iterable["Learner"]) -> Array | None:
+        """The best point, with the parameters it shares with another model as they are best there, (d,)."""
+        free = set(self.model.prior.names) - set(self.model.prior.fixed)
+        shared = [(free & set(o.model.prior.names), o) for o in others if o is not self and o.known]
+        names, other = max(shared, key=lambda pair: len(pair[0]), default=(set(), self))
+        if not names:
+            return None
+        theirs, theta = other.best, dict(self.best)
+        theta |= {name: theirs[name] for name in names}
+        point = np.array([theta[name] for name in self.model.prior.names])
+        if not np.isfinite(self.model.prior.log_density_theta(point)):
+            return None
+        return self.model.prior.to_x(point)
+
+    @property
+    def best(self) -> dict[str, float]:
+        """The parameters of the best observation."""
+        seen = self.surrogate.observations
+        theta = self.model.prior.to_theta(seen.x[int(np.argmax(seen.y))] if self.model.dim else np.empty(0))
+        return dict(zip(self.model.prior.names, theta.tolist(), strict=True))
 
     def _inside(self, x: Array) -> NDArray[np.bool_]:
         return np.isfinite(self.model.prior.log_density(x))

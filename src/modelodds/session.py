@@ -172,7 +172,7 @@ class Session:
             return None
         self._update()
         for i in active:
-            step = self._learners[i].uphill(self._next_id)
+            step = self._learners[i].uphill(self._next_id, self._learners)
             if step is not None:
                 return i, step
         rule = self._rule()
