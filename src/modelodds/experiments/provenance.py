@@ -25,6 +25,7 @@ CORE = (
     "support.py",
     "acquisition/",
     "propose.py",
+    "climb.py",
     "learner.py",
     "session.py",
     "comparison.py",
