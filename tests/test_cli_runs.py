@@ -105,6 +105,9 @@ def test_exit_codes(tmp_path: Path, study: Path) -> None:
     study.write_text(STUDY.replace("print(-1.5)", "1 / 0").replace("run.db", "fails.db"))
     code, output = invoke("run", study, "--max-failures", 0, "--quiet")
     assert code == 1 and "too many evaluations failed" in " ".join(output.split())
+    code, output = invoke("status", tmp_path / "fails.db")
+    assert code == 0 and "1 failed" in output and "failed" in output.splitlines()[-3].split()
+    assert all(len(line) <= 80 for line in output.splitlines()[1:])
 
 
 def test_a_run_begun_from_python_is_resumed_there(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def compare(
     """
     from modelodds.progress import Progress  # rich is not needed to import modelodds
 
-    _check(budget, batch, executor, ledger, failures)
+    _check(budget, batch, stop, executor, ledger, failures)
     failures, models, method = failures or Failures(), check_models(models), resolve_method(method)
     with Recorder(ledger) as recorder:
         session = recorder.begin(models, method, rng, int(budget))
@@ -192,10 +192,15 @@ def _ended(status: str) -> tuple[str, str]:
     return status, MESSAGES[status]
 
 
-def _check(budget: Any, batch: Any, executor: Any, ledger: Any, failures: Any) -> None:
+def _check(budget: Any, batch: Any, stop: Any, executor: Any, ledger: Any, failures: Any) -> None:
     for name, value in (("budget", budget), ("batch", batch)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise BudgetError(f"{name} must be a whole number of evaluations, 1 or more, not {value!r}.")
+    if stop is not None and not (isinstance(stop, Rule) or callable(stop)):
+        raise OptionError(
+            "stop must be a rule, such as BestIsBest(0.99), or a function of the session that says when; "
+            f"not a {type(stop).__name__}."
+        )
     if executor is not None and not hasattr(executor, "submit"):
         raise OptionError(
             f"executor must have a submit method, as concurrent.futures has; {executor!r} has none."

@@ -63,7 +63,7 @@ def table_text(result: Result) -> str:
         del columns["probability"], columns["log bayes factor"]
     counted = ("evaluations", "failures") if table["failures"].any() else ("evaluations",)
     columns |= {name: [str(n) for n in table[name]] for name in counted}
-    return _align({_TITLES.get(name, name): cells for name, cells in columns.items()})
+    return align({_TITLES.get(name, name): cells for name, cells in columns.items()})
 
 
 _TITLES = {"log evidence": "log-evidence", "log bayes factor": "log Bayes factor"}
@@ -148,7 +148,7 @@ def plus_minus(mean: float, sd: float, digits: int) -> str:
     return f"{mean:.{digits}f} ± {sd:.{digits}f}"
 
 
-def _align(columns: dict[str, list[str]]) -> str:
+def align(columns: dict[str, list[str]]) -> str:
     """Left-align the first column and right-align the rest, under their titles."""
     rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]

@@ -13,16 +13,25 @@ if TYPE_CHECKING:
 
 
 def bench(
-    problem: Annotated[list[str], typer.Option(help="As `modelodds problems` lists them; may be repeated.")],
-    method: Annotated[list[str], typer.Option(help="As `modelodds problems` lists them; may be repeated.")],
-    budget: Annotated[list[int], typer.Option(help="Likelihood calls of all models; may be repeated.")],
-    seeds: Annotated[str, typer.Option(help="How many, or FIRST:AFTER_LAST.")] = "10",
+    problem: Annotated[
+        list[str], typer.Option(metavar="NAME", help="As `modelodds problems` lists them; may be repeated.")
+    ],
+    method: Annotated[
+        list[str], typer.Option(metavar="NAME", help="As `modelodds problems` lists them; may be repeated.")
+    ],
+    budget: Annotated[
+        list[int], typer.Option(metavar="N", help="Likelihood calls of all models; may be repeated.")
+    ],
+    seeds: Annotated[str, typer.Option(metavar="N", help="How many, or FIRST:AFTER_LAST.")] = "10",
     data: Annotated[
-        int | None, typer.Option(help="Hold the problem's data at this seed; else they change with the seed.")
+        int | None,
+        typer.Option(
+            metavar="SEED", help="Hold the problem's data at this seed; else they change with the seed."
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes.")] = 1,
     out: Annotated[
-        Path | None, typer.Option(help="Keep every run here (CSV); runs in it are skipped.")
+        Path | None, typer.Option(metavar="FILE", help="Keep every run here (CSV); runs in it are skipped.")
     ] = None,
 ) -> None:
     """Run methods on problems with known answers and print how far off they are.

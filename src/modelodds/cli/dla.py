@@ -12,24 +12,35 @@ if TYPE_CHECKING:
 
 
 def dla(
-    spectra: Annotated[list[Path], typer.Argument(help="SDSS files spec-PLATE-MJD-FIBER.fits.")],
+    spectra: Annotated[
+        list[Path], typer.Argument(metavar="SPECTRA", help="SDSS files spec-PLATE-MJD-FIBER.fits.")
+    ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Catalogue, .csv or .fits; spectra in it are not looked at again."),
+        typer.Option(metavar="FILE", help="Catalogue, .csv or .fits; spectra in it are not looked at again."),
     ] = None,
-    figures: Annotated[Path | None, typer.Option(help="Folder for a figure of each spectrum.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for a figure of each spectrum.")
+    ] = None,
     redshifts: Annotated[
-        Path | None, typer.Option(help="CSV with columns file and z_qso; the files' own otherwise.")
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV with columns file and z_qso; the files' own otherwise."),
     ] = None,
-    most: Annotated[int, typer.Option(help="Largest number of absorbers to consider.", min=1)] = 2,
+    most: Annotated[
+        int, typer.Option(metavar="N", help="Largest number of absorbers to consider.", min=1)
+    ] = 2,
     budget: Annotated[
-        int | None, typer.Option(help="Evaluations per spectrum, chosen one by one; left out, all it takes.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Evaluations per spectrum, chosen one by one; left out, all it takes."
+        ),
     ] = None,
     fraction: Annotated[
-        float | None, typer.Option(help="Prior probability of an absorber; the DR9 catalogue's by default.")
+        float | None,
+        typer.Option(metavar="P", help="Prior probability of an absorber; the DR9 catalogue's by default."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 1,
-    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes.", min=1)] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same answer.")] = 0,
 ) -> None:
     """Decide between 0, 1, 2, ... damped Lyman-α absorbers in each of the SPECTRA.
 

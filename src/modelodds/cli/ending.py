@@ -39,7 +39,7 @@ def plain_errors() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _wrapped(paragraph: str) -> str:
+def wrapped(paragraph: str) -> str:
     """Prose in lines that fit a terminal; a table, which has its own lines, as it is."""
     return paragraph if "\n" in paragraph else textwrap.fill(paragraph, 80, break_on_hyphens=False)
 
@@ -58,7 +58,7 @@ def check_writable(*paths: Path | None) -> None:
 
 def finish(result: Result, json: Path | None, figure: Path | None, report: Path | None = None) -> NoReturn:
     """Print the answer, write the files asked for, and end with the code that fits."""
-    typer.echo("\n\n".join(_wrapped(paragraph) for paragraph in result.summary().split("\n\n")))
+    typer.echo("\n\n".join(wrapped(paragraph) for paragraph in result.summary().split("\n\n")))
     if figure is not None:
         from modelodds.plots import probabilities_figure
 

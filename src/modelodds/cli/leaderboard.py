@@ -10,13 +10,21 @@ from modelodds.cli.ending import plain_errors, refuse
 
 
 def leaderboard(
-    problem: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.")] = None,
-    method: Annotated[list[str] | None, typer.Option(help="May be repeated; ours by default.")] = None,
-    seeds: Annotated[str, typer.Option(help="How many, or FIRST:AFTER_LAST.")] = "20",
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
-    out: Annotated[Path | None, typer.Option(help="Where runs are kept; those in it are skipped.")] = None,
+    problem: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these; may be repeated.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="May be repeated; ours by default.")
+    ] = None,
+    seeds: Annotated[str, typer.Option(metavar="N", help="How many, or FIRST:AFTER_LAST.")] = "20",
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes.")] = 2,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where runs are kept; those in it are skipped.")
+    ] = None,
     table_only: Annotated[bool, typer.Option("--table", help="Only tables of what is there.")] = False,
-    figures: Annotated[Path | None, typer.Option(help="Draw figures into this folder.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Draw figures into this folder.")
+    ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables as markdown.")] = False,
 ) -> None:
     """Run methods on every problem and print who needs how many evaluations, and whose claims hold.

@@ -12,6 +12,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    epilog="Begin with `modelodds demo`; `modelodds COMMAND --help` says what a command does.",
 )
 
 

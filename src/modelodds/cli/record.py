@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from modelodds.cli.ending import plain_errors
+from modelodds.cli.ending import plain_errors, wrapped
+from modelodds.verdict import LOST, align, plus_minus
 
 if TYPE_CHECKING:
     from modelodds.ledger import Standing
+
+OUT = {"running": "under way", "stopped": "cut short"}  # what is asked for and not answered; by status
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The ledger of a run, also while it is running.")]
 
@@ -37,22 +40,30 @@ def describe(now: "Standing") -> str:
     counts = [f"{done} of {now.budget} evaluations"]
     counts += [f"{failed} failed"] if failed else []
     counts += [f"{now.retries} tried again"] if now.retries else []
-    counts += [f"{now.out} {'under way' if now.status == 'running' else 'cut short'}"] if now.out else []
+    counts += [f"{now.out} {OUT.get(now.status, 'not waited for')}"] if now.out else []
     counts += [f"{now.reused} more reused"] if now.reused else []
-    lines = [f"{now.path}: {', '.join(counts)}.", now.message]
-    lines += [f"Began {_moment(now.began)}; last heard of {_moment(now.last)}.", ""]
-    width = max(5, *map(len, now.names))
-    lines.append(f"{'model':<{width}}  evaluations  probability  log-evidence")
-    for name in sorted(now.names, key=lambda n: -now.probabilities.get(n, 0.0)):
-        lines.append(f"{name:<{width}}  {now.done[name]:>11}  {_odds(now, name)}")
-    return "\n".join(lines)
+    lines = [
+        f"{now.path}: {', '.join(counts)}.",
+        wrapped(now.message),
+        f"Began {_moment(now.began)}; last heard of {_moment(now.last)}.",
+        "",
+    ]
+    order = sorted(now.names, key=lambda name: -now.probabilities.get(name, 0.0))
+    columns = {"model": order, "evaluations": [str(now.done[name]) for name in order]}
+    if failed:
+        columns["failed"] = [str(now.failed[name]) for name in order]
+    return "\n".join([*lines, align(columns | _odds(now, order))])
 
 
-def _odds(now: "Standing", name: str) -> str:
+def _odds(now: "Standing", order: list[str]) -> dict[str, list[str]]:
+    """Probabilities and log-evidences, as far as there are any."""
     if not now.probabilities:
-        return f"{'…':>11}  {'…':>12}"
-    evidence = f"{now.log_evidence[name]:.2f} ± {now.log_evidence_sd[name]:.2f}"
-    return f"{now.probabilities[name]:>11.3f}  {evidence:>12}"
+        return {"probability": ["…"] * len(order), "log-evidence": ["…"] * len(order)}
+    pairs = [(now.log_evidence[name], now.log_evidence_sd[name]) for name in order]
+    return {
+        "probability": [f"{now.probabilities[name]:.4f}" for name in order],
+        "log-evidence": ["unknown" if sd > LOST else plus_minus(mean, sd, 2) for mean, sd in pairs],
+    }
 
 
 def _moment(text: str) -> str:
@@ -66,8 +77,10 @@ def evaluations(
 ) -> None:
     """List every evaluation of a run: model, parameters, value, status, times, host.
 
-    For a file, send it there: modelodds evaluations run.db --csv > evaluations.csv
-    """
+    \b
+    modelodds evaluations run.db
+    modelodds evaluations run.db --csv > evaluations.csv
+    """  # noqa: D301 - \b keeps the examples' lines apart
     with plain_errors():
         from modelodds.ledger import evaluations as table
 

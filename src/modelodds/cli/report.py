@@ -7,13 +7,17 @@ import typer
 
 from modelodds.cli.ending import check_writable, plain_errors, refuse
 
-Source = Annotated[Path, typer.Argument(help="A saved result (.json) or the ledger of a run (.db).")]
+Source = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A saved result (.json) or the ledger of a run (.db).")
+]
 
 
 def report(
     file: Source,
-    out: Annotated[Path | None, typer.Option(help="Where to write it; FILE with .html otherwise.")] = None,
-    title: Annotated[str | None, typer.Option(help="What to head it with.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="PAGE", help="Where to write it; FILE with .html otherwise.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="What to head it with.")] = None,
 ) -> None:
     """Write the report of a result: one HTML file that needs no network."""
     target = out or file.with_suffix(".html")
@@ -27,7 +31,7 @@ def report(
 
 def watch(
     file: Source,
-    port: Annotated[int, typer.Option(help="Port on this machine; 0 takes a free one.")] = 8642,
+    port: Annotated[int, typer.Option(metavar="N", help="Port on this machine; 0 takes a free one.")] = 8642,
     browser: Annotated[bool, typer.Option(help="Open it in a browser.")] = True,
 ) -> None:
     """Show the report of a run on this machine, kept up to date while the run goes on."""

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="The experiments of Chai et al. (2019), and their statistics.")
 
-Datasets = Annotated[str, typer.Option(help="How many, or FIRST:AFTER_LAST.")]
-Method = Annotated[list[str] | None, typer.Option(help="May be repeated; all by default.")]
-Jobs = Annotated[int, typer.Option(help="Processes.")]
-Dask = Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on instead.")]
+Datasets = Annotated[str, typer.Option(metavar="N", help="How many, or FIRST:AFTER_LAST.")]
+Method = Annotated[list[str] | None, typer.Option(metavar="NAME", help="May be repeated; all by default.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Processes.")]
+Dask = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler to run on instead.")
+]
 Together = Annotated[
     int,
     typer.Option(help="Runs under way at once on one GPU, their linear algebra batched; 0 for processes."),
 ]
-Out = Annotated[Path | None, typer.Option(help="Where runs are kept; those in it are skipped.")]
+Out = Annotated[
+    Path | None, typer.Option(metavar="PATH", help="Where runs are kept; those in it are skipped.")
+]
 Redo = Annotated[bool, typer.Option("--redo", help="Run again what other code has made.")]
 TableOnly = Annotated[bool, typer.Option("--table", help="Only tables and figures of what is there.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
@@ -53,7 +57,7 @@ def motivation(
 
 @app.command()
 def synthetic(
-    dimension: Annotated[list[int] | None, typer.Option(help="1 to 5; may be repeated.")] = None,
+    dimension: Annotated[list[int] | None, typer.Option(metavar="D", help="1 to 5; may be repeated.")] = None,
     datasets: Datasets = "100",
     method: Method = None,
     jobs: Jobs = 2,

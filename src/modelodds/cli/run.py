@@ -18,9 +18,11 @@ from modelodds.cli.ending import check_writable, finish, plain_errors, refuse
 SHOWN = 12  # last lines of a traceback in the user's file
 MODULE = "modelodds_models"  # the name the user's file runs under; not "__main__", so its guard stays shut
 
-Json = Annotated[Path | None, typer.Option(help="Write the result here; Result.from_json reads it.")]
-ReportFile = Annotated[Path | None, typer.Option(help="Write a report here: one .html file.")]
-Figure = Annotated[Path | None, typer.Option(help="Write a figure here: .png, .pdf or .svg.")]
+Json = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the result here; Result.from_json reads it.")
+]
+ReportFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report here: one .html file.")]
+Figure = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a figure here: .png, .pdf or .svg.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, only the answer.")]
 
 
@@ -42,28 +44,45 @@ class Options:
 def run(
     file: Annotated[
         Path,
-        typer.Argument(help="Python file that defines models, a list or a function of one; or a TOML study."),
+        typer.Argument(
+            metavar="FILE",
+            help="Python file that defines models, a list or a function of one; or a TOML study.",
+        ),
     ],
     budget: Annotated[
-        int | None, typer.Option(help="Most evaluations to make, of all models together.")
+        int | None,
+        typer.Option(metavar="N", help="Most evaluations to make, of all models together; a study may say."),
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="Keep every evaluation here; a run that is there already goes on.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep every evaluation here; a run that is there already goes on."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes that evaluate side by side; else it is done in turn.")
+        int | None,
+        typer.Option(metavar="N", help="Processes that evaluate side by side; else it is done in turn."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Same seed, same run; 0 by default.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Same seed, same run; 0 by default.")] = None,
     method: Annotated[
-        str | None, typer.Option(help="default, or paper: Chai et al. (2019) to the letter.")
+        str | None,
+        typer.Option(metavar="NAME", help="default, or paper: Chai et al. (2019) to the letter."),
     ] = None,
-    batch: Annotated[int | None, typer.Option(help="Points chosen at a time; 1 by default.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds that an evaluation may take.")] = None,
-    retries: Annotated[int | None, typer.Option(help="How often a failed evaluation is made again.")] = None,
-    max_failures: Annotated[int | None, typer.Option(help="How many may fail before the run ends.")] = None,
+    batch: Annotated[
+        int | None, typer.Option(metavar="N", help="Points chosen at a time; 1 by default.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="How long an evaluation may take.")
+    ] = None,
+    retries: Annotated[
+        int | None, typer.Option(metavar="N", help="How often a failed evaluation is made again.")
+    ] = None,
+    max_failures: Annotated[
+        int | None, typer.Option(metavar="N", help="How many may fail before the run ends.")
+    ] = None,
     reuse: Annotated[
         list[Path] | None,
-        typer.Option(help="Another run's ledger, whose evaluations serve this one; may be repeated."),
+        typer.Option(
+            metavar="RUN", help="Another run's ledger, whose evaluations serve this one; may be repeated."
+        ),
     ] = None,
     json: Json = None,
     figure: Figure = None,
@@ -72,12 +91,17 @@ def run(
 ) -> None:
     """Compare the models that FILE defines.
 
+    \b
+    modelodds run models.py --budget 200
+    modelodds run models.py --budget 200 --ledger run.db --workers 8 --report odds.html
+    modelodds run study.toml
+
     With --ledger, run the same command again after a crash, or with a larger --budget, and it goes on where
-    it was.
+    it was. Meanwhile, `modelodds status run.db` says where it stands.
 
     Exit codes: 0 it ran, 1 too many evaluations failed, 2 the input is at fault, 3 the ledger is in use,
     130 interrupted.
-    """
+    """  # noqa: D301 - \b keeps the examples' lines apart
     check_writable(json, figure, report)
     options = Options(
         str(file.resolve()), budget, seed, method, batch, workers, timeout, retries, max_failures
@@ -90,9 +114,12 @@ def run(
 def resume(
     ledger: Annotated[Path, typer.Argument(metavar="RUN", help="The ledger of a run.")],
     budget: Annotated[
-        int | None, typer.Option(help="Another budget than before, earlier evaluations included.")
+        int | None,
+        typer.Option(metavar="N", help="Another budget than before, earlier evaluations included."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Another number of processes than before.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Another number of processes than before.")
+    ] = None,
     json: Json = None,
     figure: Figure = None,
     report: ReportFile = None,
@@ -100,8 +127,12 @@ def resume(
 ) -> None:
     """Go on with a run that `modelodds run --ledger` began.
 
+    \b
+    modelodds resume run.db
+    modelodds resume run.db --budget 400
+
     It is done as it was begun, from the same file. Exit codes are those of `modelodds run`.
-    """
+    """  # noqa: D301 - \b keeps the examples' lines apart
     check_writable(json, figure, report)
     with plain_errors():
         from modelodds.ledger import standing
