@@ -115,13 +115,34 @@ def test_a_noisy_gain_must_exceed_its_noise() -> None:
     assert steps_to_rest(made, lambda query: (out[query.id].before + 5.0, 2.5)) >= MISSES["wide"]
 
 
-def test_one_step_is_out_at_a_time() -> None:
+def hopeful() -> tuple[Session, float]:
+    """A session whose first steps uphill have gained, and its best value."""
     made, best = past_design()
-    first, *others = made.ask(3)
-    assert list(made._learners[0].climb.out) == [first.id]
-    for query in others:
+    for _ in range(3):
+        best += 10.0
+        made.tell(made.ask()[0], best)
+    return made, best
+
+
+def test_several_steps_are_out_at_once_and_each_has_its_own_to_tell() -> None:
+    made, best = hopeful()
+    queries, climb = made.ask(6), made._learners[0].climb
+    steps = [q for q in queries if q.id in climb.out]
+    assert 1 < len(steps) <= MISSES["wide"]
+    gaps = [np.abs(a.theta - b.theta).max() for a in steps for b in steps if a is not b]
+    assert min(gaps) > 0.01
+    for query in queries:
         made.tell(query, best - 30.0)
-    assert made.settled_belief() is None
+    assert climb._misses == len(steps) % MISSES["wide"] and not climb.out
+
+
+def test_a_miss_from_before_a_gain_is_none() -> None:
+    made, best = hopeful()
+    queries, climb = made.ask(6), made._learners[0].climb
+    steps = [q for q in queries if q.id in climb.out]
+    made.tell(steps[1], best + 10.0)
+    made.tell(steps[0], best - 10.0)
+    assert climb._misses == 0 and climb.going_on
 
 
 def test_uphill_is_looked_again_as_the_session_grows() -> None:

@@ -144,6 +144,28 @@ def test_points_of_a_batch_differ_and_leave_the_belief_alone() -> None:
     assert table["id"].tolist()[-4:] == [q.id for q in queries[::-1]]
 
 
+def test_what_is_out_counts_when_models_are_compared() -> None:
+    """With several out at any time, there is never a moment at which all is in."""
+    session, out = Session(pair()[:1]), []
+    for _ in range(12):
+        out += session.ask(4 - len(out))
+        answer(session, [out.pop(0)])
+    (learner,) = session._learners
+    learner.propose("log_odds")
+    assert len(learner.out) == 3 and 0.0 < learner.remaining < 0.9
+
+
+def test_models_are_asked_in_turn_while_some_of_the_design_is_out() -> None:
+    wild = Model("wild", lambda theta: float(-1e4 * theta[0] ** 4), pair()[0].prior)
+    session = Session([pair()[0], wild])
+    design = 2 * Method().initial_points(1)
+    queries = session.ask(design)
+    answer(session, queries[: design // 2])
+    more = session.ask(6)
+    assert session.in_design and sum(q.model == "a" for q in more) == 3
+    assert not any(learner.climb.out for learner in session._learners)
+
+
 def test_more_can_be_asked_for_than_the_design_has_before_anything_is_told() -> None:
     session = Session(pair())
     queries = session.ask(20)

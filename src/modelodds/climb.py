@@ -49,6 +49,8 @@ WORTH = 1.0  # nats of gain that make a step worth its while, ...
 HOPE = 2.0  # ... hoped for at this many standard deviations
 # steps of less gain, in a row, that end a phase
 MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 1, "elsewhere": 3}
+TOGETHER = {"hint": 1, "wide": 3, "close": 3, "leap": 1, "elsewhere": 1}  # most steps out at once
+UNTOLD = 0.5  # share of a value's variance that what is out must leave, for a step there to be its own
 GROWTH = 1.5  # a climb begins again when the session has grown by this factor
 APART = 1.0  # distance, in some coordinate, of an excursion's start from all that was climbed before
 NEAR = 0.3  # a hint no farther from the last in any coordinate is the same
@@ -119,7 +121,8 @@ class Climb:
 
     def __init__(self, bounds: Array, rng: np.random.Generator) -> None:
         self.bounds, self.rng = bounds, rng
-        self.out: dict[int, Step] = {}  # the step that is out
+        self.out: dict[int, Step] = {}  # the steps that are out
+        self._highest = -np.inf  # value of the last step that gained
         self._phases = list(MISSES)  # those to come, the present one first
         self._misses = 0  # steps of it, in a row, that gained little
         self._radius, self._fit = FIRST, cast(Fit | None, None)  # the box, and its surrogate
@@ -136,22 +139,25 @@ class Climb:
 
     def due(self, query: int) -> bool:
         """Whether the session's evaluation of number ``query`` may be a step of it."""
-        return not self.out and query >= self._look_at
+        phase = self._phases[0]
+        return query >= self._look_at and len(self.out) < min(TOGETHER[phase], MISSES[phase] - self._misses)
 
     def rest(self, query: int) -> None:
         """End it for now; ``query`` is the number of an evaluation that is, or might have been, its last."""
-        self.out.pop(query, None)
+        self.out.clear()
         self._phases, self._look_at = list(MISSES), GROWTH * (query + 1)
         self._misses, self._radius, self._elsewhere = 0, FIRST, None
 
     def step(self, query: int, known: Known) -> Array | None:
         """The next point, to be evaluated as number ``query``; None where the climb has come to its end."""
-        surrogate, self._look_at = known.surrogate, 0.0
+        seen, self._look_at = np.vstack([known.surrogate.observations.x, *self._steps()]), 0.0
         while self._phases:
             found = getattr(self, f"_{self._phases[0]}_step")(known)
-            if found is not None and not (np.abs(surrogate.observations.x - found.x) < SAME).all(1).any():
+            if found is not None and not (np.abs(seen - found.x) < SAME).all(1).any():
                 self.out[query] = found
                 return np.asarray(found.x)
+            if self.out:  # they may find more than they promise
+                return None
             self._next_phase()
         self.rest(query)
         return None
@@ -165,6 +171,10 @@ class Climb:
         """Take in what a step has found; minus infinity if nothing."""
         step = self.out.pop(query)
         gain = y - step.before - 2.0 * np.sqrt(noise)
+        if gain > WORTH:
+            self._highest = y
+        elif self._highest > step.before + WORTH and self._phases[0] != "elsewhere":
+            return  # another has gained since this one was chosen
         if gain > GOOD * step.promise:
             self._radius = min(GROWN * self._radius, LARGEST)
         elif gain < POOR * step.promise:
@@ -192,8 +202,9 @@ class Climb:
         seen, surrogate = known.surrogate.observations, known.surrogate
         reach = np.minimum(np.exp(np.asarray(surrogate.gp.hyper.log_lengthscale)), 1.0)
         top = seen.x[int(np.argmax(seen.y))]
+        predict = _apart(self._steps(), surrogate.predict, surrogate.with_pending)
         around = self._around(top, reach * self.rng.standard_normal((POINTS, len(reach))))
-        return known.step(_most_promising(surrogate.predict, around[known.inside(around)]), seen.best)
+        return known.step(_most_promising(predict, around[known.inside(around)]), seen.best)
 
     def _close_step(self, known: Known) -> Step | None:
         seen = known.surrogate.observations
@@ -235,8 +246,14 @@ class Climb:
         gp = _condition(spec=SPEC, hyper=self._fit.hyper(len(top)), data=data)
         lengthscale = np.exp(np.asarray(gp.hyper.log_lengthscale))
         sides = np.clip(lengthscale / np.exp(np.log(lengthscale).mean()), 1.0 / LONGER, LONGER)
+
+        def with_out(x: Array) -> GP:
+            more = near.add(x, seen.y[index] + squash.log_likelihood(_moments(x, gp)[0]))
+            data = more.data(True, float(seen.y[index]), squash)
+            return cast(GP, _condition(spec=SPEC, hyper=gp.hyper, data=data))
+
+        moments = _apart(self._steps(), functools.partial(_moments, own=gp), with_out)
         around = self._around(top, self._radius * sides * self.rng.uniform(-1.0, 1.0, (POINTS, len(top))))
-        moments = functools.partial(_moments, gp)
         first = _most_promising(moments, around[known.inside(around)])
         if first is None:
             return None
@@ -244,6 +261,10 @@ class Climb:
         upper = np.minimum(top + self._radius * sides, self.bounds[1])
         refined = _refined(gp, first[0], lower, upper)[None]
         return (_most_promising(moments, refined) if known.inside(refined).all() else None) or first
+
+    def _steps(self) -> list[Array]:
+        """Where the steps that are out have gone."""
+        return [step.x for step in self.out.values()]
 
     def _around(self, top: Array, reach: Array) -> Array:
         """Points (POINTS, d) at most ``reach`` (POINTS, d) from ``top`` (d,), most of them nearer."""
@@ -275,9 +296,25 @@ def _most_promising(predict: Callable[[Array], tuple[Array, Array]], x: Array) -
     return x[best], float(promise[best])
 
 
-def _moments(gp: GP, x: Array) -> tuple[Array, Array]:
+def _apart(
+    steps: list[Array], predict: Callable[..., tuple[Array, Array]], with_out: Callable[[Array], GP]
+) -> Callable[[Array], tuple[Array, Array]]:
+    """Predictions that promise nothing where the steps that are out will tell most of what there is."""
+    if not steps:
+        return predict
+    gp = with_out(np.array(steps))
+
+    def untold(x: Array) -> tuple[Array, Array]:
+        (mean, variance), left = predict(x), predict(x, gp)[1]
+        return np.where(left > UNTOLD * variance, mean, -np.inf), left
+
+    return untold
+
+
+def _moments(x: Array, gp: GP | None = None, own: GP | None = None) -> tuple[Array, Array]:
+    """Mean and variance at ``x`` (m, d) by ``gp``, or by ``own``."""
     padded = np.vstack([x, np.zeros((-len(x) % FEW, x.shape[1]))])
-    mean, variance = _predict(spec=SPEC, gp=gp, x=padded)
+    mean, variance = _predict(spec=SPEC, gp=own if gp is None else gp, x=padded)
     return np.asarray(mean)[: len(x)], np.asarray(variance)[: len(x)]
 
 

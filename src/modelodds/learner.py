@@ -13,7 +13,7 @@ from modelodds.evidence import Evidence, belief, log_integral, log_likelihood_at
 from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.nodes import Nodes, effective_size, seeded, systematic
-from modelodds.propose import Proposal, propose
+from modelodds.propose import Proposal, evidence_variance, propose
 from modelodds.support import Support
 from modelodds.surrogate.gp import GP
 from modelodds.surrogate.squash import Squash
@@ -68,9 +68,7 @@ class Learner:
         self.surrogate = Surrogate(model.dim, method)
         self.support = Support(model.dim)
         self.out: dict[int, Array] = {}  # points asked for, by the query's id
-        self.barren: list[
-            Array
-        ] = []  # points that gave nothing to the surrogate: failures, and likelihoods of zero
+        self.barren: list[Array] = []  # points that gave the surrogate nothing: failures, zero likelihoods
         self.evidence = UNKNOWN
         if model.dim:
             self._nodes = Nodes.from_prior(model.prior, method.n_nodes, rng)
@@ -86,7 +84,7 @@ class Learner:
         self._track: dict[int, float] = {}  # the evidence's mean, by the session's evaluations
         self._stale, self._reached = True, 0.0
         self._proposal: Proposal | None = None
-        self._all_in: float | None = None  # variance of the last proposal made with nothing out
+        self._all_in: float | None = None  # the evidence's variance if nothing were out
         self.climb = Climb(np.clip(model.prior.bounds, -REACH, REACH), rng)
 
     # ------------------------------------------------------------------ what comes in
@@ -106,12 +104,12 @@ class Learner:
             self.surrogate.tell(x, y, noise)
         else:
             self.barren.append(x)
-        self._stale, self._proposal = True, None
+        self._stale, self._proposal, self._all_in = True, None, None
 
     def fail(self, query: int) -> None:
         """Note that a point gave nothing; the search goes around it."""
         self.barren.append(self.out.pop(query))
-        self._proposal = None
+        self._proposal = self._all_in = None
         if query in self.climb.out:
             self.climb.told(query, -np.inf)
 
@@ -287,9 +285,16 @@ class Learner:
             if not np.isfinite(self.model.prior.log_density(found.x[None])[0]):
                 found = found._replace(x=found.candidate)  # the refinement left the support of a joint prior
             self._proposal = found
-            if not self.out:
-                self._all_in = found.variance
+            if self._all_in is None:
+                self._all_in = self._variance_now(rule) if self.out else found.variance
         return self._proposal
+
+    def _variance_now(self, rule: str) -> float:
+        """The evidence's variance, as a proposal has it, by what is in alone."""
+        found = evidence_variance(rule, self.surrogate.spec, self._view(with_out=False))
+        if self.support.bounded and ACQUISITIONS[rule].is_share:
+            found += self.support.propose(self._nodes.x, self._mass(), []).variance
+        return found
 
     @property
     def remaining(self) -> float:
@@ -309,7 +314,7 @@ class Learner:
         best = max(inside, found, key=lambda p: p.score * p.variance)
         return best._replace(score=best.score * best.variance / total, variance=total)
 
-    def _view(self) -> View:
+    def _view(self, with_out: bool = True) -> View:
         mass, squash = self._mass(), self.surrogate.squash
         stretch = 1.0 / squash.slope(-squash.log_likelihood(self._mean))
         index, weight = picked(mass / mass.sum(), np.sqrt(self._variance) * stretch)
@@ -317,7 +322,7 @@ class Learner:
         noise = np.asarray(np.median(self.surrogate.observations.noise))
         followed = squash.followed if self.method.shaped_noise else np.inf
         return View(
-            self._search_gp(),
+            self._search_gp(with_out),
             self._nodes.x[index],
             weight * stretch[index],
             noise,
@@ -325,8 +330,8 @@ class Learner:
             box,
         )
 
-    def _search_gp(self) -> GP:
-        avoided = [*self.out.values(), *self.barren]
+    def _search_gp(self, with_out: bool) -> GP:
+        avoided = [*self.out.values(), *self.barren] if with_out else self.barren
         return self.surrogate.with_pending(np.array(avoided)) if avoided else self.surrogate.gp
 
     def _candidates(self) -> Array:

@@ -34,6 +34,11 @@ def _loss(x: Array, rule: str, spec: Spec, view: View, aux: Aux) -> tuple[Array,
     return -jnp.sum(score), score
 
 
+def _variance(rule: str, spec: Spec, view: View) -> Array:
+    return ACQUISITIONS[rule].prepare(spec, view).variance
+
+
+_variance_alone = jit64(_variance, static=("rule", "spec"))
 _score_all = jit64(_score, static=("rule", "spec"))
 _loss_and_grad = jit64(jax.value_and_grad(_loss, has_aux=True), static=("rule", "spec"))
 
@@ -41,6 +46,11 @@ _loss_and_grad = jit64(jax.value_and_grad(_loss, has_aux=True), static=("rule", 
 def scores(rule: str, spec: Spec, view: View, x: np.ndarray) -> np.ndarray:
     """What the acquisition called ``rule`` says of points ``x`` (m, d), shape (m,)."""
     return np.asarray(_score_all(rule=rule, spec=spec, view=view, x=x)[1])
+
+
+def evidence_variance(rule: str, spec: Spec, view: View) -> float:
+    """Variance of the model's log-evidence, as :class:`Proposal` has it."""
+    return float(_variance_alone(rule=rule, spec=spec, view=view))
 
 
 def propose(rule: str, spec: Spec, view: View, candidates: np.ndarray, bounds: np.ndarray) -> Proposal:

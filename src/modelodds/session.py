@@ -171,12 +171,12 @@ class Session:
         if not active:
             return None
         self._update()
-        for i in active:
+        rule, early = self._rule(), self.in_design  # with some of the design out, evidences are mere guesses
+        for i in active if not early else ():
             step = self._learners[i].uphill(self._next_id, self._learners)
             if step is not None:
                 return i, step
-        rule = self._rule()
-        if self.method.allocation == "in_turn":
+        if early or self.method.allocation == "in_turn":
             i = min(active, key=lambda i: self._asked[i])
             return i, self._learners[i].propose(rule).x
         proposals = {i: self._learners[i].propose(rule) for i in active}

@@ -1,5 +1,7 @@
 """The command line, one file per command. Numerical imports wait until a command runs."""
 
+from collections.abc import Callable
+
 from modelodds.cli.bench import bench
 from modelodds.cli.demo import demo
 from modelodds.cli.dla import dla
@@ -11,7 +13,9 @@ from modelodds.cli.report import report, watch
 from modelodds.cli.reproduce import app as reproduce
 from modelodds.cli.run import resume, run
 
-COMMANDS = {  # in the order of the help, where a line has room for about sixty characters
+COMMANDS: dict[
+    Callable[..., None], str
+] = {  # in the order of the help, where a line has room for about sixty characters
     demo: "Compare three regressions of real data: a first look",
     run: "Compare the models of a Python file or of a TOML study",
     status: "Say where a run stands, also while it is running",

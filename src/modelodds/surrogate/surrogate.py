@@ -173,9 +173,12 @@ class Surrogate:
         data = extended.data(self.method.shaped_noise, self.offset, self.squash)
         return cast(GP, _condition(spec=self.spec, hyper=self.gp.hyper, data=data))
 
-    def predict(self, x: Array) -> tuple[Array, Array]:
-        """Mean and variance at ``x`` (m, d) of the squashed log-likelihood, relative to ``offset``."""
-        return self._moments(self.gp, x)
+    def predict(self, x: Array, gp: GP | None = None) -> tuple[Array, Array]:
+        """Mean and variance at ``x`` (m, d) of the squashed log-likelihood, relative to ``offset``.
+
+        By its own GP, or by one that :meth:`with_pending` has made.
+        """
+        return self._moments(self.gp if gp is None else gp, x)
 
     def second_opinion(self, x: Array) -> Array | None:
         """What the scale that was not chosen hopes for at ``x`` (m, d): its mean and a standard deviation.
