@@ -214,7 +214,7 @@ def test_belief_and_result_are_right_and_agree() -> None:
     assert np.all(np.abs(belief.mean - truth) < 4 * belief.sd)
     assert belief.probabilities.sum() == pytest.approx(1.0, abs=1e-12)
     assert result.log_bayes_factor("a", "b")[0] == pytest.approx(gap("a", "b"), abs=3e-3)
-    assert session.counts() == result.n_evaluations == {"a": 7, "b": 7}
+    assert session.counts() == result.n_evaluations and sum(session.counts().values()) == 14
     assert result.seed == 0 and running(np.random.default_rng(0)).result().seed is None
 
 

@@ -51,7 +51,7 @@ HOPE = 2.0  # ... hoped for at this many standard deviations
 MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 1, "elsewhere": 3}
 TOGETHER = {"hint": 1, "wide": 3, "close": 3, "leap": 1, "elsewhere": 1}  # most steps out at once
 UNTOLD = 0.5  # share of a value's variance that what is out must leave, for a step there to be its own
-GROWTH = 1.5  # a climb begins again when the session has grown by this factor
+GROWTH, IDLE = 1.5, 2.5  # a climb begins again when the session has grown by this factor; after one in vain
 APART = 1.0  # distance, in some coordinate, of an excursion's start from all that was climbed before
 NEAR = 0.3  # a hint no farther from the last in any coordinate is the same
 DARING = 0.5  # standard deviations that count for a point
@@ -127,6 +127,7 @@ class Climb:
         self._misses = 0  # steps of it, in a row, that gained little
         self._radius, self._fit = FIRST, cast(Fit | None, None)  # the box, and its surrogate
         self._top, self._ended = -np.inf, Ended(-np.inf, FIRST)
+        self._gained = True  # whether the present climb has; the first one counts
         self._hint: Array | None = None  # the last that was tried
         self._begun: list[Array] = []  # where excursions began
         self._elsewhere: Array | None = None  # (d,) where the present one has come to
@@ -145,8 +146,8 @@ class Climb:
     def rest(self, query: int) -> None:
         """End it for now; ``query`` is the number of an evaluation that is, or might have been, its last."""
         self.out.clear()
-        self._phases, self._look_at = list(MISSES), GROWTH * (query + 1)
-        self._misses, self._radius, self._elsewhere = 0, FIRST, None
+        self._phases, self._look_at = list(MISSES), (GROWTH if self._gained else IDLE) * (query + 1)
+        self._misses, self._radius, self._elsewhere, self._gained = 0, FIRST, None, False
 
     def step(self, query: int, known: Known) -> Array | None:
         """The next point, to be evaluated as number ``query``; None where the climb has come to its end."""
@@ -184,6 +185,7 @@ class Climb:
             self._elsewhere, gained = step.x, y > step.expected + WORTH
         elif gained and self._phases[0] == "leap":
             self._phases = ["close", *self._phases]
+        self._gained |= gained
         self._misses = 0 if gained else self._misses + 1
         if self._misses >= MISSES[self._phases[0]]:
             self._next_phase()
