@@ -15,6 +15,7 @@ from example_schools import (
 )
 from modelodds import compare
 from modelodds.adapters import from_numpyro
+from modelodds.coordinates.base import EDGE
 from modelodds.errors import ModelError, PriorError
 
 pytestmark = [pytest.mark.filterwarnings("default")]  # NumPyro's own
@@ -62,6 +63,8 @@ def test_quantiles() -> None:
     pairs = [
         (dist.Normal(1, 2), stats.norm(1, 2)),
         (dist.HalfNormal(2), stats.halfnorm(scale=2)),
+        (dist.HalfCauchy(2), stats.halfcauchy(scale=2)),
+        (dist.Exponential(2.0), stats.expon(scale=0.5)),
         (dist.Gamma(2.0, 3.0), stats.gamma(2, scale=1 / 3)),
         (dist.InverseGamma(2.0, 3.0), None),
         (dist.Beta(2.0, 3.0), stats.beta(2, 3)),
@@ -74,6 +77,7 @@ def test_quantiles() -> None:
     with jax.enable_x64(True):
         for ours, known in pairs:
             found = np.asarray(quantile(ours, u))
+            assert np.isfinite(quantile(ours, np.array([EDGE, 0.5, 1 - EDGE]))).all()
             if known is None:  # decreasing in u: as good a transform
                 np.testing.assert_allclose(stats.invgamma(2, scale=3).sf(found), u, rtol=1e-6)
             else:

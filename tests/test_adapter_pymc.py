@@ -16,6 +16,7 @@ from example_schools import (
 from modelodds import compare
 from modelodds.adapters import from_pymc
 from modelodds.adapters.quantiles import QUANTILES
+from modelodds.coordinates.base import EDGE
 from modelodds.errors import ModelError, PriorError
 
 pytestmark = [
@@ -105,6 +106,7 @@ def test_quantiles_are_quantiles_of_pymcs_densities() -> None:
         parameters = variable.owner.op.dist_params(variable.owner)
         values = pytensor.function([], parameters, mode="FAST_COMPILE")()
         assert np.all(np.diff(QUANTILES[name](u, *values)) > 0), name
+        assert np.isfinite(QUANTILES[name](np.array([EDGE, 1 - EDGE]), *values)).all(), name
         x = np.asarray(QUANTILES[name](edges, *values))
         middle = (x[1:] + x[:-1]) / 2
         density = pytensor.function([], pm.logp(variable, middle), mode="FAST_COMPILE")()

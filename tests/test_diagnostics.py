@@ -167,7 +167,7 @@ def test_verdicts_that_hang_by_a_thread_are_remarked_on() -> None:
     close = example_result((-10.0, -10.2))
     assert "The lead of Bath is small: whoever thought York 1.2 times as probable" in close.checks()[0].text
     turned = example_result((-10.0, -10.2), diagnostics={"Bath": kept()})
-    assert any("2 times as wide" in r.text and "York would be" in r.text for r in turned.checks())
+    assert any("twice as wide" in r.text and "York would be" in r.text for r in turned.checks())
     assert "of the evaluations of Bath failed" in example_result(failures=10).checks()[0].text
 
 

@@ -294,6 +294,13 @@ def test_transform_that_folds_has_no_inverse():
         prior.to_x([0.1])
 
 
+def test_transform_by_quantiles_of_half_distributions_stays_finite():
+    prior = Prior.from_transform(lambda u: stats.halfnorm.ppf(u), ["noise"])
+    x, _ = prior.from_unit(np.array([[0.0], [1.0]]))
+    theta = prior.to_theta(x)
+    assert np.isfinite(theta).all() and theta[0, 0] < 1e-12 and theta[1, 0] > 7.9
+
+
 def test_transform_with_a_constant_parameter():
     prior = Prior.from_transform(lambda u: [u[0], 7.0], ["a", "b"])
     np.testing.assert_allclose(prior.to_theta([0.0, 1.0]), [0.5, 7.0])

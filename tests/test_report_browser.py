@@ -78,6 +78,8 @@ def test_it_renders_alone_and_without_complaint(
     beyond = visit.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     assert beyond <= 0  # nothing to scroll sideways for
     assert visit.page.locator(".verdict").is_visible()
+    titled = "getComputedStyle(document.querySelector('td'), '::before').content"
+    assert visit.page.evaluate(titled) == ('"probability"' if device is PHONE else "none")
     lines = visit.page.evaluate("document.querySelectorAll('#trace .scatterlayer .trace').length")
     assert lines == 6  # two models: a line and the two edges of its band
 
@@ -102,6 +104,14 @@ def test_plots_react(tmp_path: Path, browser: Any) -> None:
     page.emulate_media(color_scheme="dark")
     until(page, "document.getElementById('trace').layout.font.color === '#e6e6e6'")
     assert visit.complaints == []
+
+
+def test_without_draws_there_are_points_and_no_empty_figures(tmp_path: Path, browser: Any) -> None:
+    visit = Visit(browser, written(tmp_path, example_result(draws={}, diagnostics={})), **DESKTOP)
+    page = visit.page
+    assert page.evaluate("document.getElementById('pair').data[1].x.length") > 0
+    shown = [page.locator(f"#{each}").is_visible() for each in ("pair", "slice", "leftout", "calibration")]
+    assert shown == [True, False, False, False] and visit.complaints == []
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path, browser: Any) -> None:

@@ -8,11 +8,11 @@ from scipy import special, stats
 
 QUANTILES: dict[str, Callable[..., Any]] = {
     "normal": lambda u, mu, sigma: mu + sigma * special.ndtri(u),
-    "halfnormal": lambda u, loc, sigma: loc + sigma * special.ndtri((1 + u) / 2),
+    "halfnormal": lambda u, loc, sigma: loc + sigma * np.sqrt(2) * special.erfinv(u),
     "cauchy": lambda u, a, b: stats.cauchy.ppf(u, a, b),
     "halfcauchy": lambda u, beta: beta * np.tan(np.pi * u / 2),
     "t": lambda u, nu, mu, sigma: mu + sigma * special.stdtrit(nu, u),
-    "halfstudentt": lambda u, nu, sigma: sigma * special.stdtrit(nu, (1 + u) / 2),
+    "halfstudentt": lambda u, nu, sigma: -sigma * special.stdtrit(nu, (1 - u) / 2),
     "uniform": lambda u, lower, upper: lower + (upper - lower) * u,
     "exponential": lambda u, scale: -scale * np.log1p(-u),
     "gamma": lambda u, alpha, scale: scale * special.gammaincinv(alpha, u),

@@ -23,8 +23,11 @@ Array = NDArray[np.float64]
 HALF_WIDTH = 3.0**0.5
 """Half the width of the uniform density of variance 1."""
 
-EDGE = 2.0**-53
-"""Uniforms are kept in [EDGE, 1 - EDGE], the doubles next to 0 and 1: about 8.2 standard deviations."""
+EDGE = 2.0**-51
+"""Uniforms are kept in [EDGE, 1 - EDGE], about 8 standard deviations either way.
+
+Nearer to one, (1 + u)/2 rounds to one, and the quantiles of half-normal distributions are infinite.
+"""
 
 SMALLEST_TAIL = 1e-300
 """Tail probabilities are kept above this, so that normal coordinates stay finite (|x| < 38)."""

@@ -199,7 +199,7 @@ def _failures(result: Result) -> Iterator[Remark]:
 def _widths(result: Result) -> Iterator[Remark]:
     for name, factor, _, _, shift, _, best in to_widths(result).itertuples(index=False):
         if best != result.best:
-            how = "half as wide" if factor < 1 else f"{factor:g} times as wide"
+            how = "half as wide" if factor < 1 else "twice as wide"
             yield Remark(
                 "note",
                 name,

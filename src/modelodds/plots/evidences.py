@@ -23,6 +23,7 @@ REACH = 4.0  # standard deviations drawn to each side
 NARROWEST = 1e-6  # nats: an evidence known exactly is drawn this wide
 FAR = 30.0  # nats below the best beyond which an evidence is left out of the picture
 DRAWS = 2**14
+SLIVER = 0.2  # a probability known more closely than this gets a scale of its own
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,16 @@ def _draw_odds(axes: Axes, data: Densities, colours: Theme) -> None:
 
 def _draw_probability(axes: Axes, result: Result, data: Densities, colours: Theme) -> None:
     colour = colours.colour(result.names.index(data.names[0]))
-    axes.hist(data.probability, bins=60, range=(0.0, 1.0), color=colour, density=True)
-    axes.set_xlim(0.0, 1.0)
+    low, high = _frame(data.probability)
+    axes.hist(data.probability, bins=60, range=(low, high), color=colour, density=True)
+    axes.set_xlim(low, high)
     dress(axes, f"Probability of {data.names[0]}", "posterior probability", "density")
+
+
+def _frame(probability: Array) -> tuple[float, float]:
+    """From where to where to draw: all from 0 to 1, unless the doubt would be a sliver of that."""
+    low, high = np.quantile(probability, [0.001, 0.999])
+    if high - low > SLIVER:
+        return 0.0, 1.0
+    pad = max(0.3 * (high - low), 1e-4)
+    return max(float(low) - pad, 0.0), min(float(high) + pad, 1.0)

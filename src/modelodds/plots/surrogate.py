@@ -54,6 +54,8 @@ def surrogate_figure(result: Result, name: str, dark: bool = False) -> Figure:
     for (top, bottom), (label, line) in zip(grid.T, slices, strict=False):
         _draw_slice(top, label, line, seen_points(result, name) if alone else None, colours)
         _draw_score(bottom, label, line, colours)
+    grid[0, 0].set_ylabel("log-likelihood − best, ± 2 sd")
+    grid[1, 0].set_ylabel("what an evaluation\nwould tell")
     if "map" in keep:
         labels = list(keep["slices"])
         for axes, what in zip(grid[:, -1], ("mean", "score"), strict=True):
@@ -75,12 +77,13 @@ def _draw_slice(
         axes.plot(inside[label], inside["below"], "o", color=colours.colour(1), markersize=4)
     axes.set_xlim(float(x.min()), float(x.max()))
     axes.set_ylim(low, float(np.nanmax(mean)) + 1.0)
-    dress(axes, "log-likelihood, ± 2 sd", "", "nats below the best")
+    dress(axes, "", "", "")
 
 
 def _draw_score(axes: Axes, label: str, line: dict[str, Any], colours: Theme) -> None:
     axes.plot(line["value"], line["score"], color=colours.colour(2), linewidth=1.8)
-    dress(axes, "what an evaluation would tell", label, "acquisition")
+    axes.set_ylim(bottom=0.0)
+    dress(axes, "", label, "")
 
 
 def _draw_map(
@@ -94,5 +97,4 @@ def _draw_map(
     axes.plot(
         inside[labels[0]], inside[labels[1]], "o", color="#D55E00", markersize=3.5, markeredgecolor="white"
     )
-    title = "log-likelihood" if what == "mean" else "what an evaluation would tell"
-    dress(axes, title, labels[0] if what == "score" else "", labels[1])
+    dress(axes, "", labels[0] if what == "score" else "", labels[1])

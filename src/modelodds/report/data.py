@@ -63,7 +63,9 @@ def _model(result: Result, name: str) -> dict[str, Any]:
     parameters = list(result.parameters[name])
     draws = result.draws.get(name, np.empty((0, len(parameters))))
     rows = np.linspace(0, len(draws) - 1, min(len(draws), MOST_DRAWS)).astype(int)
-    varying = [j for j in range(len(parameters)) if len(draws) and np.ptp(draws[:, j]) > 0]
+    # While a run goes on there are no draws yet: the evaluated points stand alone.
+    spread = draws if len(draws) else points[parameters].to_numpy(dtype=float)
+    varying = [j for j in range(len(parameters)) if len(spread) and np.ptp(spread[:, j]) > 0]
     return {
         "parameters": [parameters[j] for j in varying],
         "draws": [plain(draws[rows, j]) for j in varying],

@@ -60,10 +60,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table whose cells are HTML already; the first column is the row's title."""
     top = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     body = "".join(
-        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
-        for first, *rest in rows
+        f'<tr><th scope="row">{first}</th>{"".join(map(_cell, head[1:], rest))}</tr>' for first, *rest in rows
     )
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(title: str, cell: str) -> str:
+    """A cell that knows its column's title: on a phone it stands before the value."""
+    return f'<td data-title="{title}">{cell}</td>' if title else f"<td>{cell}</td>"
 
 
 def _odds_table(result: Result) -> str:
@@ -132,7 +136,7 @@ def _widths(result: Result) -> str:
     rows = [
         [
             escape(row["model"]),
-            "half as wide" if row["factor"] < 1 else f"{row['factor']:g} times as wide",
+            "half as wide" if row["factor"] < 1 else "twice as wide",
             plus_minus(row["log_evidence"], row["log_evidence_sd"], 2),
             f"{row['shift']:+.2f}",
             f"{row['probability']:.3f}",

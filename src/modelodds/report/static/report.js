@@ -23,19 +23,21 @@
     const ink = dark.matches ? "#e6e6e6" : "#1a1a1a";
     const grid = dark.matches ? "#2b3238" : "#ebebeb";
     const axis = (title) => ({
-      title: { text: title, font: { size: 12 } }, gridcolor: grid, zerolinecolor: grid, linecolor: ink, automargin: true,
+      title: { text: title, font: { size: 12 }, standoff: 6 }, gridcolor: grid, zerolinecolor: grid, linecolor: ink, automargin: true,
     });
     const { xaxis = {}, yaxis = {}, ...rest } = more;
     return {
       margin: { l: 52, r: 12, t: 8, b: 40 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: ink, size: 12 }, hovermode: "closest", uirevision: "kept", dragmode: touch.matches ? false : "zoom",
-      legend: { orientation: "h", y: -0.26, font: { size: 11 } },
+      legend: { orientation: "h", y: -0.2, font: { size: 11 } },
       xaxis: { ...axis(x), ...xaxis }, yaxis: { ...axis(y), ...yaxis }, ...rest,
     };
   };
   const CONFIG = { responsive: true, displaylogo: false, displayModeBar: touch.matches ? false : "hover",
     modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };  // none that sends anything anywhere
   const draw = (id, traces, shape) => Plotly.react($(id), traces, shape, CONFIG);
+  // A figure with nothing in it is not there.
+  const show = (id, something) => !($(id).closest("figure").hidden = !something);
 
   function drawTrace() {
     const { n, mean, low, high } = data.trace;
@@ -83,7 +85,7 @@
   function drawPair() {
     const model = data.models[chosen()], i = data.names.indexOf(chosen());
     const a = $("across").selectedIndex, b = $("up").selectedIndex;
-    if (a < 0) { draw("pair", [], layout("no free parameters", "")); return; }
+    if (!show("pair", a >= 0)) return;
     const same = a === b;
     const draws = same
       ? { x: model.draws[a], y: model.draws[a].map((_, k) => (k * 0.618) % 1), hoverinfo: "x" }
@@ -97,11 +99,12 @@
     };
     const inner = { ...draws, name: "posterior draws", mode: "markers", hoverinfo: "skip",
       marker: { size: 3, color: colour(i), opacity: 0.5 } };
+    const shown = (k) => (model.draws[k].length ? model.draws[k] : model.points[k]);
     const around = (values) => {
       const [low, high] = [Math.min(...values), Math.max(...values)], pad = 0.1 * (high - low);
       return { range: [low - pad, high + pad] };
     };
-    const more = { xaxis: around(model.draws[a]), yaxis: same ? { showticklabels: false } : around(model.draws[b]),
+    const more = { xaxis: around(shown(a)), yaxis: same ? { showticklabels: false } : around(shown(b)),
       uirevision: `${chosen()}/${a}/${b}` };
     draw("pair", [inner, points], layout(text(model.parameters[a]), same ? "" : text(model.parameters[b]), more));
   }
@@ -109,7 +112,7 @@
   function drawSlice() {
     const model = data.models[chosen()], i = data.names.indexOf(chosen());
     const line = model.slices.find((s) => s.parameter === model.parameters[$("across").selectedIndex]) ?? model.slices[0];
-    if (!line) { draw("slice", [], layout("no surrogate to show", "")); return; }
+    if (!show("slice", line)) return;
     const edge = (sign) => line.mean.map((m, k) => m + sign * 2 * line.sd[k]);
     const band = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, x: line.value };
     const traces = [
@@ -127,7 +130,7 @@
 
   function drawLeftOut() {
     const left = data.models[chosen()].left_out, i = data.names.indexOf(chosen());
-    if (!left || !left.observed.length) { draw("leftout", [], layout("no surrogate to check", "")); return; }
+    if (!show("leftout", left?.observed.length)) return;
     const low = Math.min(...left.observed) - 0.5;
     const traces = [
       { x: [low, 0.5], y: [low, 0.5], mode: "lines", line: { color: "#8c8c8c", width: 1 }, hoverinfo: "skip", showlegend: false },
@@ -147,6 +150,7 @@
       if (shares) traces.push({ x: data.levels, y: shares, name: text(name), mode: "lines",
         line: { color: colour(i), dash: dash(i), width: 2 } });
     });
+    if (!show("calibration", traces.length > 1)) return;
     const more = { xaxis: { range: [0, 1] }, yaxis: { range: [0, 1.02] } };
     draw("calibration", traces, layout("predicted share inside", "observed share inside", more));
   }
@@ -159,6 +163,7 @@
     const labels = data.models[chosen()].parameters;
     fill($("across"), labels, 0);
     fill($("up"), labels, 1);
+    for (const id of ["across", "up"]) $(id).closest("label").hidden = labels.length === 0;
     drawModel();
   }
   function drawModel() { drawPair(); drawSlice(); drawLeftOut(); }
