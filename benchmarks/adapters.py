@@ -25,7 +25,6 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from example_tutorials import TUTORIALS, Tutorial
-
 from modelodds import compare
 
 OUT = Path(__file__).parents[1] / "results" / "adapters"
@@ -83,7 +82,7 @@ def dynesty(native: Any) -> Estimate:
 def ultranest(native: Any) -> Estimate:
     import ultranest
 
-    np.random.seed(1)  # its only generator
+    np.random.seed(1)  # noqa: NPY002, the generator it draws from
     names, log_likelihood, transform = native
     sampler = ultranest.ReactiveNestedSampler(names, log_likelihood, transform)
     found = sampler.run(min_num_live_points=2000, dlogz=0.1, show_status=False, viz_callback=False)

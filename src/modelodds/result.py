@@ -294,6 +294,9 @@ class Result:
         )
         return f"Result({shares}; {len(self.evaluations)} evaluations, {self.status})"
 
+    def __str__(self) -> str:
+        return self.summary()
+
     def _ranking(self) -> list[int]:
         """Positions of the models, most probable first; hopeless ones by their log-evidence."""
         posterior = self.log_evidence_mean + np.log(self.prior_probabilities)
