@@ -2,8 +2,8 @@
 
 ``python benchmarks/adapters.py``: every model of tests/example_tutorials.py, by its own library. Runs that
 are in results/adapters/long_runs.csv already are skipped; what is not installed is named and left out.
-``python benchmarks/adapters.py --ours`` then runs our method on all of them and prints both side by side
-(results/adapters/ours.csv). ``--only NAME ...`` picks tutorials.
+``python benchmarks/adapters.py --ours`` then runs our method on all of them (results/adapters/ours.csv, begun
+anew each time) and prints both side by side, as Markdown. ``--only NAME ...`` picks tutorials.
 
     pip install 'modelodds[adapters]'
 """
@@ -105,8 +105,8 @@ def bilby(native: Any) -> Estimate:
     bilby.core.utils.random.seed(1)
     with tempfile.TemporaryDirectory() as folder:
         found = bilby.run_sampler(
-            *native, sampler="dynesty", nlive=2000, dlogz=0.01, outdir=folder, label="long", seed=1,
-            check_point_plot=False, resume=False, save=False,
+            *native, sampler="dynesty", sample="unif", bound="multi", nlive=2000, dlogz=0.01, seed=1,
+            outdir=folder, label="long", check_point_plot=False, resume=False, save=False,
         )  # fmt: skip
     return float(found.log_evidence), float(found.log_evidence_err), int(found.num_likelihood_evaluations)
 
@@ -160,11 +160,10 @@ def long_runs(name: str, tutorial: Tutorial, path: Path) -> None:
         )
 
 
-def our_run(name: str, tutorial: Tutorial, path: Path, seed: int = 0) -> None:
-    if any(name == each for each, _ in known(path)):
-        return
-    models, start = tutorial.models(), time.perf_counter()
-    result = compare(models, budget=tutorial.budget, rng=seed, progress=False)
+def our_run(name: str, tutorial: Tutorial, path: Path) -> None:
+    start = time.perf_counter()
+    result = compare(tutorial.models(), budget=tutorial.budget, rng=0, progress=False)
+    seconds = time.perf_counter() - start
     for model in result.names:
         append(
             path,
@@ -174,21 +173,34 @@ def our_run(name: str, tutorial: Tutorial, path: Path, seed: int = 0) -> None:
                 "log_evidence": round(result.log_evidence[model], 4),
                 "sd": round(result.log_evidence_sd[model], 4),
                 "evaluations": result.n_evaluations[model],
-                "warnings": sum(r.level == "warning" and r.model in (None, model) for r in result.checks()),
-                "seconds": round(time.perf_counter() - start, 1),
+                "warned": any(r.level == "warning" and r.model == model for r in result.checks()),
+                "seconds": round(seconds, 1),
+                "version": result.version,
                 "command": f"{COMMAND} --ours",
             },
         )
 
 
-def side_by_side() -> pd.DataFrame:
+def markdown() -> str:
+    """Both side by side; off is in standard deviations of the two together."""
     both = pd.read_csv(OUT / "ours.csv").merge(
         pd.read_csv(OUT / "long_runs.csv"), on=KEY, suffixes=("", "_long")
     )
-    off = both["log_evidence"] - both["log_evidence_long"]
-    both["off"], both["in_sd"] = off.round(3), (off / np.hypot(both["sd"], both["error"])).round(1)
-    columns = ["log_evidence_long", "error", "evaluations_long", "log_evidence", "sd", "evaluations"]
-    return both[[*KEY, *columns, "off", "in_sd", "warnings"]]
+    lines = ["| tutorial | model | long run | evaluations | ours | evaluations | apart |", "|---" * 7 + "|"]
+    for row in both.itertuples():
+        apart = (row.log_evidence - row.log_evidence_long) / np.hypot(row.sd, row.error)
+        calls = "" if np.isnan(row.evaluations_long) else f"{row.evaluations_long:.0f}"
+        cells = [
+            row.tutorial,
+            row.model,
+            f"{row.log_evidence_long:.2f} ± {row.error:.2f}",
+            calls,
+            f"{row.log_evidence:.2f} ± {row.sd:.2g}" + (" (warned)" if row.warned else ""),
+            row.evaluations,
+            f"{apart:.1f} sd",
+        ]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -198,6 +210,8 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # theirs
     logging.disable(logging.WARNING)
+    if arguments.ours:
+        (OUT / "ours.csv").unlink(missing_ok=True)
     for name in arguments.only:
         tutorial = TUTORIALS[name]
         if importlib.util.find_spec(tutorial.library) is None:
@@ -207,7 +221,7 @@ def main() -> None:
         else:
             long_runs(name, tutorial, OUT / "long_runs.csv")
     if arguments.ours:
-        print(side_by_side().to_string(index=False))
+        print(markdown())
 
 
 if __name__ == "__main__":

@@ -20,12 +20,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Tutorial:
-    """A page of a library's documentation, its models by name, and evaluations enough for ours."""
+    """A page of a library's documentation, its models by name, and evaluations for ours.
+
+    ``hard`` says why ours does not answer well in so few.
+    """
 
     library: str
     page: str
     natives: Callable[[], dict[str, Any]]
     budget: int
+    hard: str = ""
 
     def models(self) -> list[Model]:
         return [ADAPTERS[self.library](name, native) for name, native in self.natives().items()]
