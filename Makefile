@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/.installed
 DOCS_INSTALLED := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint types docs format clean
+.PHONY: help install demo test adapters lint types docs format clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1: \2/p' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ demo: install  ## compare three models of real data
 
 test: install  ## the whole test suite, on two cores
 	$(BIN)/python -m pytest -n 2
+
+adapters: install  ## the adapters' tests, with every library there is an adapter for
+	@$(PIP) install --editable '.[adapters]'
+	$(BIN)/python -m pytest -n 2 tests/test_adapter_*.py tests/test_examples.py
 
 lint: install  ## style, without changing anything
 	$(BIN)/ruff check

@@ -85,7 +85,7 @@ def ultranest(native: Any) -> Estimate:
     np.random.seed(1)  # noqa: NPY002, the generator it draws from
     names, log_likelihood, transform = native
     sampler = ultranest.ReactiveNestedSampler(names, log_likelihood, transform)
-    found = sampler.run(min_num_live_points=2000, dlogz=0.1, show_status=False, viz_callback=False)
+    found = sampler.run(min_num_live_points=1000, dlogz=0.1, show_status=False, viz_callback=False)
     return float(found["logz"]), float(found["logzerr"]), int(found["ncall"])
 
 
@@ -105,7 +105,7 @@ def bilby(native: Any) -> Estimate:
     bilby.core.utils.random.seed(1)
     with tempfile.TemporaryDirectory() as folder:
         found = bilby.run_sampler(
-            *native, sampler="dynesty", sample="unif", bound="multi", nlive=2000, dlogz=0.01, seed=1,
+            *native, sampler="dynesty", sample="unif", bound="multi", nlive=1000, dlogz=0.01, seed=1,
             outdir=folder, label="long", check_point_plot=False, resume=False, save=False,
         )  # fmt: skip
     return float(found.log_evidence), float(found.log_evidence_err), int(found.num_likelihood_evaluations)

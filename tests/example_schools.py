@@ -34,13 +34,6 @@ def schools_log_evidence() -> float:
     return float(np.log(total) - 30.0)
 
 
-def coin_log_evidence(alpha: float, beta: float, heads: int, tails: int) -> float:
-    """Log-evidence of a sequence of tosses under a Beta prior."""
-    from scipy.special import betaln
-
-    return float(betaln(alpha + heads, beta + tails) - betaln(alpha, beta))
-
-
 def monte_carlo_log_evidence(model: Model, n: int) -> tuple[float, float]:
     """Log-evidence by prior points, and its standard error: a check of prior and likelihood together."""
     x, _ = model.prior.from_unit(stats.qmc.Sobol(model.dim, rng=np.random.default_rng(0)).random(n))

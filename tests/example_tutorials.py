@@ -259,7 +259,7 @@ def bilby_line() -> dict[str, Any]:
 
 
 def bilby_polynomials() -> dict[str, Any]:
-    """Polynomials of one to four positive coefficients through a noisy parabola."""
+    """Polynomials of two to four positive coefficients through a noisy parabola."""
     import bilby
 
     time = np.linspace(0, 1, 100)
@@ -270,12 +270,9 @@ def bilby_polynomials() -> dict[str, Any]:
             curve = np.polyval([parameters[f"c{k}"] for k in range(len(parameters))], time)
             return float(stats.norm.logpdf(data, curve).sum())
 
-        def log_likelihood_ratio(self, parameters: Any = None) -> float:
-            return self.log_likelihood(parameters)
-
     return {
         f"degree {n - 1}": (Polynomial(), {f"c{k}": bilby.prior.Uniform(0, 10) for k in range(n)})
-        for n in range(1, 5)
+        for n in range(2, 5)
     }
 
 
@@ -287,8 +284,8 @@ TUTORIALS: dict[str, Tutorial] = {
     "pymc-schools": Tutorial("pymc", "A primer on Bayesian methods: eight schools", pymc_schools, 150),
     "numpyro-divorce": Tutorial("numpyro", "Bayesian regression using NumPyro", numpyro_divorce, 120),
     "dynesty-normal": Tutorial("dynesty", "Crash course", dynesty_normal, 60),
-    "dynesty-line": Tutorial("dynesty", "Examples: linear regression", dynesty_line, 120),
-    "dynesty-shells": Tutorial("dynesty", "Examples: Gaussian shells", dynesty_shells, 150),
+    "dynesty-line": Tutorial("dynesty", "Examples: linear regression", dynesty_line, 200),
+    "dynesty-shells": Tutorial("dynesty", "Examples: Gaussian shells", dynesty_shells, 100),
     "dynesty-eggbox": Tutorial("dynesty", "Examples: eggbox", dynesty_eggbox, 250),
     "ultranest-sine": Tutorial("ultranest", "Model comparison", ultranest_sine, 200),
     "ultranest-line": Tutorial("ultranest", "Basic usage", ultranest_line, 200),

@@ -9,11 +9,9 @@ from scipy import stats
 from example_schools import (
     EFFECTS,
     ERRORS,
-    coin_log_evidence,
     monte_carlo_log_evidence,
     schools_log_evidence,
 )
-from modelodds import compare
 from modelodds.adapters import from_numpyro
 from modelodds.coordinates.base import EDGE
 from modelodds.errors import ModelError, PriorError
@@ -38,20 +36,6 @@ def test_eight_schools() -> None:
     assert model.parameters == ("mu", "tau", *(f"theta[{i}]" for i in range(8)))
     found, error = monte_carlo_log_evidence(model, 8192)
     assert error < 0.03 and abs(found - schools_log_evidence()) < 4 * error
-
-
-def test_two_programs_are_compared() -> None:
-    tosses = np.repeat([1, 0], [50, 50])
-
-    def coin(alpha: float, beta: float) -> None:
-        a = numpyro.sample("a", dist.Beta(alpha, beta))
-        numpyro.sample("y", dist.Bernoulli(a).expand([100]).to_event(1), obs=tosses)
-
-    models = [from_numpyro(coin, "uniform", 1.0, 1.0), from_numpyro(coin, "fair", 30.0, 30.0)]
-    result = compare(models, budget=40, progress=False)
-    exact = coin_log_evidence(30, 30, 50, 50) - coin_log_evidence(1, 1, 50, 50)
-    mean, sd = result.log_bayes_factor("fair", "uniform")
-    assert abs(mean - exact) < max(4 * sd, 0.01)
 
 
 def test_quantiles() -> None:

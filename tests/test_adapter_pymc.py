@@ -1,7 +1,5 @@
 """PyMC's models, from its own documentation, against exact answers."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -9,11 +7,9 @@ from example_schools import (
     EFFECTS,
     ERRORS,
     SCHOOLS,
-    coin_log_evidence,
     monte_carlo_log_evidence,
     schools_log_evidence,
 )
-from modelodds import compare
 from modelodds.adapters import from_pymc
 from modelodds.adapters.quantiles import QUANTILES
 from modelodds.coordinates.base import EDGE
@@ -25,24 +21,6 @@ pytestmark = [
 pm = pytest.importorskip(
     "pymc", reason="PyMC is not installed: pip install 'modelodds[pymc]'", exc_type=ImportError
 )
-
-
-def coin(alpha: float, beta: float) -> Any:
-    """The example of PyMC's page on Bayes factors: 50 heads, 50 tails."""
-    y = np.repeat([1, 0], [50, 50])
-    with pm.Model() as model:
-        a = pm.Beta("a", alpha, beta)
-        pm.Bernoulli("yl", a, observed=y)
-    return model
-
-
-def test_the_bayes_factor_of_pymcs_own_page() -> None:
-    models = [from_pymc(coin(1, 1), "uniform"), from_pymc(coin(30, 30), "fair")]
-    result = compare(models, budget=40, progress=False)
-    mean, sd = result.log_bayes_factor("fair", "uniform")
-    exact = coin_log_evidence(30, 30, 50, 50) - coin_log_evidence(1, 1, 50, 50)
-    assert abs(mean - exact) < max(4 * sd, 0.01)
-    assert abs(result.log_evidence["fair"] - coin_log_evidence(30, 30, 50, 50)) < 0.01
 
 
 def test_eight_schools() -> None:

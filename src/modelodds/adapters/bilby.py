@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,14 @@ def from_bilby(name: str, likelihood: Any, priors: Any, prior_probability: float
     free = list(priors.non_fixed_keys)
     fixed = {key: float(priors[key].peak) for key in priors.fixed_keys}
 
+    takes_them = "parameters" in inspect.signature(likelihood.log_likelihood).parameters
+
     def log_likelihood(theta: Array) -> float:
-        return float(likelihood.log_likelihood({**dict(zip(free, map(float, theta), strict=True)), **fixed}))
+        values = {**dict(zip(free, map(float, theta), strict=True)), **fixed}
+        if takes_them:
+            return float(likelihood.log_likelihood(values))
+        likelihood.parameters.update(values)  # as likelihoods written for bilby 2.5 and earlier have it
+        return float(likelihood.log_likelihood())
 
     prior = Prior.from_transform(lambda u: np.array(priors.rescale(free, u), dtype=float), free)
     return Model(name, log_likelihood, prior, prior_probability)
