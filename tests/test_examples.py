@@ -1,6 +1,7 @@
 """From a script for another library to a table of probabilities: at most five lines, and the right answer."""
 
 import difflib
+import re
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,20 @@ def test_five_lines_are_enough(library: str) -> None:
     before, after = ((EXAMPLES / f"{library}_{when}.py").read_text() for when in ("before", "after"))
     assert "modelodds" not in before.split('"""', 2)[2] and "print(compare(" in after
     assert 0 < changed(before, after) <= MOST_CHANGED
+
+
+@pytest.mark.parametrize("library", ["pymc", "dynesty"])
+def test_the_guide_shows_these_lines(library: str) -> None:
+    page = (EXAMPLES.parent / "docs/guides/coming.md").read_text(encoding="utf-8")
+    shown = next(
+        block for block in re.findall(r"```diff\n(.*?)```", page, re.DOTALL) if f"from_{library}" in block
+    )
+    before, after = (
+        (EXAMPLES / f"{library}_{when}.py").read_text().splitlines() for when in ("before", "after")
+    )
+    for sign, these, others in (("-", before, after), ("+", after, before)):
+        lines = [line[1:] for line in shown.splitlines() if line.startswith(sign)]
+        assert lines == [line for line in these[1:] if line not in others]
 
 
 def ran(name: str, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
