@@ -278,9 +278,7 @@ def bilby_polynomials() -> dict[str, Any]:
 
 TUTORIALS: dict[str, Tutorial] = {
     "pymc-coin": Tutorial("pymc", "Bayes factors and marginal likelihood", pymc_coin, 40),
-    "pymc-regression": Tutorial(
-        "pymc", "Introductory overview of PyMC: linear regression", pymc_regression, 120
-    ),
+    "pymc-regression": Tutorial("pymc", "Introductory overview: linear regression", pymc_regression, 150),
     "pymc-schools": Tutorial("pymc", "A primer on Bayesian methods: eight schools", pymc_schools, 150),
     "numpyro-divorce": Tutorial("numpyro", "Bayesian regression using NumPyro", numpyro_divorce, 120),
     "dynesty-normal": Tutorial("dynesty", "Crash course", dynesty_normal, 60),

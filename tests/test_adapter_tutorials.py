@@ -42,4 +42,4 @@ def test_every_model_has_a_long_run() -> None:
             if tutorial.library == library:
                 assert {(name, model) for model in tutorial.natives()} <= set(LONG_RUNS.index)
     assert set(LONG_RUNS.index.get_level_values("tutorial")) == set(TUTORIALS)
-    assert (LONG_RUNS["error"] < 0.1).all() and LONG_RUNS["version"].notna().all()
+    assert (LONG_RUNS["error"] < 0.2).all() and LONG_RUNS["version"].notna().all()
