@@ -26,6 +26,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from example_tutorials import TUTORIALS, Tutorial
 from modelodds import compare
+from modelodds.verdict import plus_minus
 
 OUT = Path(__file__).parents[1] / "results" / "adapters"
 COMMAND = "python benchmarks/adapters.py"
@@ -193,9 +194,9 @@ def markdown() -> str:
         cells = [
             row.tutorial,
             row.model,
-            f"{row.log_evidence_long:.2f} ± {row.error:.2f}",
+            plus_minus(row.log_evidence_long, row.error, 2),
             calls,
-            f"{row.log_evidence:.2f} ± {row.sd:.2g}" + (" (warned)" if row.warned else ""),
+            plus_minus(row.log_evidence, row.sd, 2) + (", warned" if row.warned else ""),
             row.evaluations,
             f"{apart:.1f} sd",
         ]

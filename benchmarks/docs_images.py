@@ -109,7 +109,7 @@ def pages() -> Iterator[Any]:
             size = {"width": width, "height": height}
             page = browser.new_page(viewport=size, color_scheme=scheme, is_mobile=phone, has_touch=phone)
             page.goto(address)
-            page.wait_for_selector("#calibration .main-svg")
+            page.wait_for_selector("#odds .main-svg")
             return page
 
         yield open_page

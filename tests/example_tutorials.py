@@ -167,27 +167,6 @@ def dynesty_line() -> dict[str, Any]:
     return {"scattered": (scattered, transform, ["m", "b", "ln f"]), "exact": (exact, transform, ["m", "b"])}
 
 
-def dynesty_shells() -> dict[str, Any]:
-    """Two thin rings side by side."""
-
-    def ring(theta: Array, centre: float) -> Any:
-        return stats.norm.logpdf(np.hypot(theta[0] - centre, theta[1]), 2.0, 0.1)
-
-    def log_likelihood(theta: Array) -> float:
-        return float(np.logaddexp(ring(theta, -3.5), ring(theta, 3.5)))
-
-    return {"shells": (log_likelihood, lambda u: 12.0 * u - 6.0, 2)}
-
-
-def dynesty_eggbox() -> dict[str, Any]:
-    """Eighteen equal peaks."""
-
-    def log_likelihood(x: Array) -> float:
-        return float((2.0 + np.prod(np.cos(2.5 * np.pi * (2.0 * x - 1.0)))) ** 5)
-
-    return {"eggbox": (log_likelihood, lambda u: u, 2)}
-
-
 # UltraNest
 
 
@@ -278,15 +257,23 @@ def bilby_polynomials() -> dict[str, Any]:
 
 TUTORIALS: dict[str, Tutorial] = {
     "pymc-coin": Tutorial("pymc", "Bayes factors and marginal likelihood", pymc_coin, 40),
-    "pymc-regression": Tutorial("pymc", "Introductory overview: linear regression", pymc_regression, 150),
+    "pymc-regression": Tutorial(
+        "pymc",
+        "Introductory overview: linear regression",
+        pymc_regression,
+        150,
+        hard="the posterior is a millionth of the prior, on a ridge along which the noise is unknown",
+    ),
     "pymc-schools": Tutorial("pymc", "A primer on Bayesian methods: eight schools", pymc_schools, 150),
     "numpyro-divorce": Tutorial("numpyro", "Bayesian regression using NumPyro", numpyro_divorce, 120),
     "dynesty-normal": Tutorial("dynesty", "Crash course", dynesty_normal, 60),
     "dynesty-line": Tutorial("dynesty", "Examples: linear regression", dynesty_line, 200),
-    "dynesty-shells": Tutorial("dynesty", "Examples: Gaussian shells", dynesty_shells, 100),
-    "dynesty-eggbox": Tutorial("dynesty", "Examples: eggbox", dynesty_eggbox, 250),
-    "ultranest-sine": Tutorial("ultranest", "Model comparison", ultranest_sine, 200),
-    "ultranest-line": Tutorial("ultranest", "Basic usage", ultranest_line, 200),
+    "ultranest-sine": Tutorial(
+        "ultranest", "Model comparison", ultranest_sine, 200, hard="a comb of periods and phases"
+    ),
+    "ultranest-line": Tutorial(
+        "ultranest", "Basic usage", ultranest_line, 200, hard="a line as narrow as a pixel, anywhere"
+    ),
     "nautilus-normal": Tutorial("nautilus", "Quickstart", nautilus_normal, 60),
     "bilby-line": Tutorial("bilby", "Linear regression", bilby_line, 40),
     "bilby-polynomials": Tutorial("bilby", "Occam factor", bilby_polynomials, 120),
