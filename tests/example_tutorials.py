@@ -262,7 +262,7 @@ TUTORIALS: dict[str, Tutorial] = {
         "Introductory overview: linear regression",
         pymc_regression,
         150,
-        hard="the posterior is a millionth of the prior, on a ridge along which the noise is unknown",
+        hard="the posterior is a tiny part of the prior, on a ridge along which the noise is unknown",
     ),
     "pymc-schools": Tutorial("pymc", "A primer on Bayesian methods: eight schools", pymc_schools, 150),
     "numpyro-divorce": Tutorial("numpyro", "Bayesian regression using NumPyro", numpyro_divorce, 120),
