@@ -108,7 +108,7 @@ def told(seconds: dict[str, float], costs: str, given: float = 1.0) -> dict[str,
 def test_measured_costs_are_the_seconds_told() -> None:
     slow = told({"cheap": 0.01, "dear": 10.0}, "measured")
     even = told({"cheap": 1.0, "dear": 1.0}, "measured")
-    assert slow["dear"] < even["dear"] - 2
+    assert slow["dear"] < even["dear"] - 1
     assert told({"cheap": 0.01, "dear": 10.0}, "measured", given=1e-3) == slow  # what was given is not asked
     assert told({"cheap": 0.01, "dear": 10.0}, "given") == even  # and the other way round
 

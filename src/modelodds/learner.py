@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from modelodds.acquisition import ACQUISITIONS, View
 from modelodds.climb import Climb, Known
+from modelodds.errors import PriorError
 from modelodds.evidence import Evidence, belief, log_integral, log_likelihood_at, picked
 from modelodds.method import Method
 from modelodds.model import Model
@@ -361,9 +362,11 @@ class Learner:
         theirs, theta = other.best, dict(self.best)
         theta |= {name: theirs[name] for name in names}
         point = np.array([theta[name] for name in self.model.prior.names])
-        if not np.isfinite(self.model.prior.log_density_theta(point)):
+        try:
+            allowed = np.isfinite(self.model.prior.log_density_theta(point))
+            return self.model.prior.to_x(point) if allowed else None
+        except PriorError:  # a transform of the unit cube has no way back
             return None
-        return self.model.prior.to_x(point)
 
     @property
     def best(self) -> dict[str, float]:
