@@ -23,6 +23,7 @@ def describe(models: tuple[Model, ...]) -> list[dict[str, Any]]:
             "probe": _probe(m),
             "prior_probability": m.prior_probability,
             "cost": m.cost,
+            "shared": dict(m.shared),
         }
         for m in models
     ]
@@ -71,6 +72,8 @@ def _model_differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
     for key, words in (("prior_probability", "prior probability"), ("cost", "cost")):
         if then[key] != now[key]:
             found.append(f"its {words} was {then[key]:g}, now {now[key]:g}")
+    if then.get("shared", {}) != now["shared"]:
+        found.append(f"its declared sharing was {then.get('shared', {})}, now {now['shared']}")
     return found
 
 

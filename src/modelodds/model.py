@@ -1,7 +1,7 @@
 """Model: a name, a log-likelihood, a prior, a prior probability."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -31,6 +31,9 @@ class Model:
     cost
         What an evaluation costs, relative to the other models' (seconds, say): points are chosen by what
         they tell per cost. ``Method(costs="measured")`` takes the seconds that evaluations take instead.
+    shared
+        From parameters of this model to what other models call the same: ``{"slope": "w1"}``. Only
+        ``Method(coupling="shared")`` asks for it; parameters of one name and one prior are shared anyway.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Model:
     prior_probability: float = 1.0
     vectorized: bool = False
     cost: float = 1.0
+    shared: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -58,6 +62,7 @@ class Model:
         hint = "; to rule a model out, leave it out of the comparison"
         object.__setattr__(self, "prior_probability", self._positive("prior_probability", hint))
         object.__setattr__(self, "cost", self._positive("cost"))
+        object.__setattr__(self, "shared", self._checked_shared())
 
     def _positive(self, name: str, hint: str = "") -> float:
         value = getattr(self, name)
@@ -67,6 +72,20 @@ class Model:
                 f"the {name} of model {self.name!r} must be a finite number above 0, not {value!r}{hint}"
             )
         return number
+
+    def _checked_shared(self) -> dict[str, str]:
+        shared = dict(self.shared)
+        for own, common in shared.items():
+            if own not in self.prior.names or not isinstance(common, str):
+                raise ModelError(
+                    f"shared of model {self.name!r} maps {own!r} to {common!r}; it goes from one of its "
+                    f"parameters ({', '.join(self.prior.names)}) to a name"
+                )
+        names = [shared.get(name, name) for name in self.prior.names]
+        for name in names:
+            if names.count(name) > 1:
+                raise ModelError(f"shared of model {self.name!r} calls two of its parameters {name!r}")
+        return shared
 
     @property
     def dim(self) -> int:

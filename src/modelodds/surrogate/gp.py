@@ -46,6 +46,20 @@ class Data(NamedTuple):
     mask: Array  # (n,)
 
 
+class Borrowed(NamedTuple):
+    """What a GP needs to know of observations that are other models' (``coupled.py``).
+
+    An observation of another model lies ``apart`` (in squared length-scales) from this model's space, and
+    varies with this model by ``factor`` of what one of its own would at the same distance.
+    """
+
+    apart: Array  # (n,) 0 for the model's own observations
+    factor: Array  # (n,) 1 for the model's own
+    own: Array  # (n,) 1 for the model's own, 0 for others' and for padding
+    mix: Array  # (p', p) this model's basis functions in terms of all models' independent coefficients
+    level: Array  # () what is added to the mean: the zero of this model from the zero common to all
+
+
 class GP(NamedTuple):
     """A GP conditioned on data. ``features`` holds all that predictions need."""
 
@@ -56,11 +70,17 @@ class GP(NamedTuple):
     design: Array  # (n, p) whitened basis functions
     basis_chol: Array  # (p, p) lower triangular, its square 1 + design^T design; the diagonal may be negative
     beta: Array  # (p,) posterior mean of the basis coefficients
+    borrowed: Borrowed | None = None  # of observations that are shared with other models
 
 
-def prior_covariance(spec: Spec, hyper: Hyper, a: Array, b: Array) -> Array:
-    """Kernel matrix of ``a`` (n, d) and ``b`` (m, d), without the basis part."""
+def prior_covariance(spec: Spec, hyper: Hyper, a: Array, b: Array, apart: Array | None = None) -> Array:
+    """Kernel matrix of ``a`` (n, d) and ``b`` (m, d), without the basis part.
+
+    ``apart`` (n,) are squared distances of ``a`` from the space of ``b``, if there are any.
+    """
     r2 = squared_distance(a, b, jnp.exp(hyper.log_lengthscale))
+    if apart is not None:
+        r2 = r2 + apart[:, None]
     return jnp.exp(2.0 * hyper.log_amplitude) * correlation(spec.kernel, hyper.kernel, r2)
 
 
@@ -98,10 +118,23 @@ def log_marginal(spec: Spec, hyper: Hyper, data: Data) -> Array:
 
 def features(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:
     """Vectors v (n, m) and s (p, m) with C(x, x') = k(x, x') - v.v' + s.s'."""
-    cross = prior_covariance(spec, gp.hyper, gp.data.x, x) * gp.data.mask[:, None]
-    v = solve_triangular(gp.chol, cross, lower=True)
-    rest = basis(spec.mean, gp.hyper.mean, x).T - gp.design.T @ v
+    v = solve_triangular(gp.chol, _cross_covariance(spec, gp, x), lower=True)
+    rest = _mixed_basis(spec, gp, x).T - gp.design.T @ v
     return v, solve_triangular(gp.basis_chol, rest, lower=True)
+
+
+def _cross_covariance(spec: Spec, gp: GP, x: Array) -> Array:
+    """Prior covariance (n, m) of the observations with ``x`` (m, d)."""
+    if gp.borrowed is None:
+        return prior_covariance(spec, gp.hyper, gp.data.x, x) * gp.data.mask[:, None]
+    factor = gp.borrowed.factor * gp.data.mask
+    return factor[:, None] * prior_covariance(spec, gp.hyper, gp.data.x, x, gp.borrowed.apart)
+
+
+def _mixed_basis(spec: Spec, gp: GP, x: Array) -> Array:
+    """Basis functions (m, p) at ``x`` (m, d), of independent coefficients."""
+    own = basis(spec.mean, gp.hyper.mean, x)
+    return own if gp.borrowed is None else own @ gp.borrowed.mix
 
 
 def predict(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:
@@ -111,11 +144,9 @@ def predict(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:
 
 def moments(spec: Spec, gp: GP, x: Array, v: Array, s: Array) -> tuple[Array, Array]:
     """Posterior mean and variance at ``x`` (m, d), whose features ``v`` and ``s`` are at hand."""
-    mean = (
-        mean_function(spec.mean, gp.hyper.mean, x)
-        + basis(spec.mean, gp.hyper.mean, x) @ gp.beta
-        + v.T @ gp.white
-    )
+    mean = mean_function(spec.mean, gp.hyper.mean, x) + _mixed_basis(spec, gp, x) @ gp.beta + v.T @ gp.white
+    if gp.borrowed is not None:
+        mean = mean + gp.borrowed.level
     variance = jnp.exp(2.0 * gp.hyper.log_amplitude) - (v * v).sum(0) + (s * s).sum(0)
     return mean, jnp.maximum(variance, 1e-12)
 

@@ -30,11 +30,11 @@ class LeftOut(NamedTuple):
 
 def leave_one_out(gp: GP) -> LeftOut:
     """Predictions of every observation of ``gp`` from all the others, its hyperparameters as they are."""
-    real = np.asarray(gp.data.mask) > 0
+    real = np.asarray(gp.data.mask if gp.borrowed is None else gp.borrowed.own) > 0
     chol = np.asarray(gp.chol)
     inverse = solve_triangular(chol, np.eye(len(chol)), lower=True)
     on_basis = solve_triangular(np.asarray(gp.basis_chol), np.asarray(gp.design).T @ inverse, lower=True)
     alpha = inverse.T @ np.asarray(gp.white)
     kappa = np.maximum((inverse**2).sum(0) - (on_basis**2).sum(0), 1e-12)
-    observed = np.asarray(gp.data.y)
+    observed = np.asarray(gp.data.y) + (0.0 if gp.borrowed is None else float(gp.borrowed.level))
     return LeftOut(observed[real], (observed - alpha / kappa)[real], (1.0 / np.sqrt(kappa))[real])
