@@ -122,7 +122,7 @@ class Progress:
         return [
             f"{belief.probabilities[i]:.3f} ± {belief.probability_sd[i]:.3f}",
             _nats(belief.mean[i], belief.sd[i]),
-            "best" if i == best else _nats(gap, float(np.hypot(belief.sd[i], belief.sd[best]))),
+            "best" if i == best else _nats(gap, belief.log_odds_sd(i, best)),
         ]
 
     def _bar(self) -> RenderableType:

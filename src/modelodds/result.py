@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelodds import odds, verdict
+from modelodds import correlated, odds, verdict
 from modelodds.errors import ResultError
 
 if TYPE_CHECKING:  # pandas takes a quarter of a second to import: only where a table is made
@@ -111,7 +111,7 @@ class Result:
         prior = _normalised(prior_probabilities)
         mean, cov = np.array(log_evidence_mean, dtype=float), np.array(log_evidence_cov, dtype=float)
         _check_belief(len(names), prior, mean, cov)
-        z_mean, z_cov = odds.moments(mean, np.sqrt(np.diag(cov)), np.log(prior))
+        z_mean, z_cov = correlated.moments(mean, cov, np.log(prior))
         return cls(
             names=list(names),
             prior_probabilities=prior,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelodds.correlated import best_probability
 from modelodds.errors import OptionError
-from modelodds.odds import best_probability
 
 if TYPE_CHECKING:
     from modelodds.session import Belief, Session
@@ -128,7 +128,7 @@ class LogOddsKnown(Rule):
             return None
         a, b = np.argsort(-belief.probabilities, kind="stable")[:2]
         for then in session.beliefs(self.patience):
-            if then is None or np.hypot(then.sd[a], then.sd[b]) > self.sd:
+            if then is None or then.log_odds_sd(a, b) > self.sd:
                 return None
         pair = f"{session.models[a].name} against {session.models[b].name}"
         return f"the log-odds of {pair} are known to within {self.sd:g} nats{_held(self.patience)}"
@@ -175,7 +175,7 @@ class BestIsBest(Rule):
         if belief is None:
             return None
         best = int(np.argmax(belief.probabilities))
-        sure = best_probability(belief.mean + session.log_prior, belief.sd, best)
+        sure = best_probability(belief.mean + session.log_prior, belief.cov, best)
         if sure < self.p:
             return None
         return f"{session.models[best].name} is the most probable model with probability {sure:.4g}"
@@ -194,7 +194,7 @@ class NoProgress(Rule):
         if belief is None or len(belief.mean) < 2 or then is None:
             return None
         a, b = np.argsort(-belief.probabilities, kind="stable")[:2]
-        now, before = (float(np.hypot(x.sd[a], x.sd[b])) for x in (belief, then))
+        now, before = (x.log_odds_sd(a, b) for x in (belief, then))
         return f"{self.n} evaluations have not made the odds any surer" if now > 0.9 * before else None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelodds import odds
+from modelodds import correlated, odds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ def to_prior_odds(result: Result, name: str, factors: ArrayLike = PRIOR_ODDS) ->
     for factor in np.atleast_1d(np.asarray(factors, dtype=float)):
         log_prior = np.log(result.prior_probabilities)
         log_prior[i] += np.log(factor)
-        z, _ = odds.moments(result.log_evidence_mean, np.sqrt(np.diag(result.log_evidence_cov)), log_prior)
+        z, _ = correlated.moments(result.log_evidence_mean, result.log_evidence_cov, log_prior)
         found.append(z[i])
     return np.array(found)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from modelodds import odds
+from modelodds import correlated
 from modelodds.plots.theme import Theme, dress, paint, theme
 from modelodds.result import Result
 
@@ -49,7 +49,7 @@ def evidence_densities(result: Result) -> Densities:
     middle, spread = result.log_odds(order[0], order[1]) if len(order) > 1 else (0.0, 0.0)
     spread = max(spread, NARROWEST)
     location = result.log_evidence_mean + np.log(result.prior_probabilities)
-    log_a = odds.draws(location, np.sqrt(np.diag(result.log_evidence_cov)), DRAWS)
+    log_a = correlated.draws(location, result.log_evidence_cov, DRAWS)
     return Densities(
         shown,
         centres[:, None] + widths[:, None] * t,
