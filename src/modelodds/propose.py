@@ -7,11 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import optimize
 
-from modelodds.acquisition import ACQUISITIONS, Aux, View
+from modelodds.acquisition import ACQUISITIONS, Acquisition, Aux, View
+from modelodds.acquisition.coupled import COUPLED
 from modelodds.precision import Array, jit64
 from modelodds.surrogate.gp import Spec
 
 REFINED = 3  # candidates refined together
+RULES: dict[str, Acquisition] = {**ACQUISITIONS, **COUPLED}
 
 
 class Proposal(NamedTuple):
@@ -24,13 +26,13 @@ class Proposal(NamedTuple):
 
 
 def _score(rule: str, spec: Spec, view: View, x: Array) -> tuple[Aux, Array]:
-    acquisition = ACQUISITIONS[rule]
+    acquisition = RULES[rule]
     aux = acquisition.prepare(spec, view)
     return aux, acquisition.within(spec, view, aux, x)
 
 
 def _loss(x: Array, rule: str, spec: Spec, view: View, aux: Aux) -> tuple[Array, Array]:
-    score = ACQUISITIONS[rule].within(spec, view, aux, x)
+    score = RULES[rule].within(spec, view, aux, x)
     return -jnp.sum(score), score
 
 

@@ -17,6 +17,33 @@ from modelodds.surrogate.observations import SHAPE
 FLOOR = 1e-4  # variance below which an observation has nothing left to tell: a hundredth of a nat
 
 
+class Stakes(NamedTuple):
+    """Correlated log-evidences of all k models, as ``coupled.py`` compares observations by them."""
+
+    odds_precision: Array  # (k, k)
+    precision: Array  # (k, k) inverse of their covariance
+    mean: Array  # (k,)
+    log_a: Array  # (n, k) draws
+    fresh: Array  # (n,) standard normal draws
+    original_precision: Array  # (k, k) in the original space, relative to the expected evidences
+    ray: Array  # (n, k) draws of a, relative to the expected evidences
+
+
+class Joint(NamedTuple):
+    """The evidences of a group of g models as one of them sees them: nodes in its own coordinates."""
+
+    x: Array  # (g, S, d)
+    apart: Array  # (g, S) squared distances of the nodes from its space
+    factor: Array  # (g,) how much they count
+    weight: Array  # (g, S)
+    on_data: Array  # (g, n) the evidences' projections
+    on_basis: Array  # (g, p)
+    features: tuple[tuple[Array, Array], ...]  # of each member's nodes, (n, S) and (p, S), if they are needed
+    stretch: Array  # (g,) standard deviation of each log-evidence, by that of the surrogate alone
+    place: Array  # (g, k) 1 where a member is which of all models
+    stakes: Stakes
+
+
 class View(NamedTuple):
     """One model as an acquisition sees it; a pytree."""
 
@@ -26,6 +53,7 @@ class View(NamedTuple):
     noise: Array  # () variance of the next observation ...
     followed: Array  # () ... to which shaped noise adds at more nats than this below the best; inf for none
     box: Array  # (d,) 1 where the prior of x is uniform, 0 where it is standard normal
+    joint: Joint | None = None  # evidences that correlate with this model's
 
 
 def observation_noise(view: View, mean: Array) -> Array:
