@@ -82,8 +82,9 @@ class Learner:
         self._copies: list[Nodes] = []  # ... others like them, ...
         self._reckoned_at, self._node_share = 0, (0.0, 0.0)  # ... at how many observations, and what it was
         self._scale, self._found = self.surrogate.squash, UNKNOWN
+        self._base = UNKNOWN  # as last found by its nodes
         self._track: dict[int, float] = {}  # the evidence's mean, by the session's evaluations
-        self._stale, self._reached = True, 0.0
+        self._told, self._stale, self._reached = True, True, 0.0
         self._proposal: Proposal | None = None
         self._all_in: float | None = None  # the evidence's variance if nothing were out
         self.climb = Climb(np.clip(model.prior.bounds, -REACH, REACH), rng)
@@ -105,7 +106,7 @@ class Learner:
             self.surrogate.tell(x, y, noise)
         else:
             self.barren.append(x)
-        self._stale, self._proposal, self._all_in = True, None, None
+        self._told, self._stale, self._proposal, self._all_in = True, True, None, None
 
     def fail(self, query: int) -> None:
         """Note that a point gave nothing; the search goes around it."""
@@ -131,6 +132,22 @@ class Learner:
 
     # ------------------------------------------------------------------ belief
 
+    def learn(self) -> None:
+        """Bring the surrogate up to date."""
+        if self._told and self.known and self.model.dim:
+            self.surrogate.update()
+            self._told = False
+
+    def refresh(self) -> None:
+        """Note that the surrogate is another: nodes and evidence are brought up to date when next needed."""
+        self._stale, self._proposal, self._all_in = True, None, None
+
+    def nudge(self, change: float, factor: float) -> None:
+        """Move the evidence by ``change`` nats from where it was last found, its variance by ``factor``."""
+        mean, variance, quadrature = self._base
+        self._found = Evidence(mean + change, variance * factor, quadrature)
+        self._proposal, self._all_in = None, None
+
     def update(self, now: int) -> None:
         """Bring surrogate, nodes and evidence up to date; the session has ``now`` evaluations."""
         if not self.known:
@@ -139,11 +156,11 @@ class Learner:
             self.evidence = self._point_evidence()
             return
         if self._stale:
-            self.surrogate.update()
+            self.learn()
             self._move_nodes()
             more, quadrature = self._quadrature()
             found = self._evidence(self._nodes, self._mean, self._variance)
-            self._found = Evidence(found.mean + more, found.variance, quadrature)
+            self._found = self._base = Evidence(found.mean + more, found.variance, quadrature)
             if self.surrogate.squash == Squash.exact() != self._scale:
                 self._track.clear()  # a quadratic that has passed its test starts anew
             self._scale, self._stale = self.surrogate.squash, False
@@ -280,11 +297,9 @@ class Learner:
     def propose(self, rule: str) -> Proposal:
         """Best point under the acquisition called ``rule``; remembered until something changes."""
         if self._proposal is None:
-            found = self._search(rule)
+            found = self.search(rule, self.view())
             if self.support.bounded and ACQUISITIONS[rule].is_share:
                 found = self._or_boundary(found)
-            if not np.isfinite(self.model.prior.log_density(found.x[None])[0]):
-                found = found._replace(x=found.candidate)  # the refinement left the support of a joint prior
             self._proposal = found
             if self._all_in is None:
                 self._all_in = self._variance_now(rule) if self.out else found.variance
@@ -292,7 +307,7 @@ class Learner:
 
     def _variance_now(self, rule: str) -> float:
         """The evidence's variance, as a proposal has it, by what is in alone."""
-        found = evidence_variance(rule, self.surrogate.spec, self._view(with_out=False))
+        found = evidence_variance(rule, self.surrogate.spec, self.view(self._search_gp(with_out=False)))
         if self.support.bounded and ACQUISITIONS[rule].is_share:
             found += self.support.propose(self._nodes.x, self._mass(), []).variance
         return found
@@ -304,9 +319,13 @@ class Learner:
             return 1.0
         return min(1.0, self._proposal.variance / self._all_in)
 
-    def _search(self, rule: str) -> Proposal:
+    def search(self, rule: str, view: View) -> Proposal:
+        """Best point under the acquisition called ``rule``, the model being as ``view`` has it."""
         bounds = np.clip(self.model.prior.bounds, -REACH, REACH)
-        return propose(rule, self.surrogate.spec, self._view(), self._candidates(), bounds)
+        found = propose(rule, self.surrogate.spec, view, self._candidates(), bounds)
+        if not np.isfinite(self.model.prior.log_density(found.x[None])[0]):
+            found = found._replace(x=found.candidate)  # the refinement left the support of a joint prior
+        return found
 
     def _or_boundary(self, inside: Proposal) -> Proposal:
         """The proposal, or a look at the support's boundary: whichever takes away more variance."""
@@ -315,7 +334,8 @@ class Learner:
         best = max(inside, found, key=lambda p: p.score * p.variance)
         return best._replace(score=best.score * best.variance / total, variance=total)
 
-    def _view(self, with_out: bool = True) -> View:
+    def view(self, gp: GP | None = None) -> View:
+        """What an acquisition is shown of the model, its GP being ``gp`` if that is given."""
         mass, squash = self._mass(), self.surrogate.squash
         stretch = 1.0 / squash.slope(-squash.log_likelihood(self._mean))
         index, weight = picked(mass / mass.sum(), np.sqrt(self._variance) * stretch)
@@ -323,7 +343,7 @@ class Learner:
         noise = np.asarray(np.median(self.surrogate.observations.noise))
         followed = squash.followed if self.method.shaped_noise else np.inf
         return View(
-            self._search_gp(with_out),
+            gp or self._search_gp(),
             self._nodes.x[index],
             weight * stretch[index],
             noise,
@@ -388,10 +408,6 @@ class Learner:
     def seen(self) -> "Seen":
         """The nodes as they are, and what the surrogate says of them."""
         return self._seen()
-
-    def view(self) -> View:
-        """What an acquisition is shown of the model."""
-        return self._view()
 
     def evidence_at(self, nodes: Nodes) -> Evidence:
         """Belief on the log-evidence by way of ``nodes``, whose prior need not be the model's own."""

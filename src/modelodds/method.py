@@ -4,8 +4,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from modelodds.acquisition import ACQUISITIONS
+from modelodds.acquisition.coupled import COUPLED
 from modelodds.errors import OptionError
 from modelodds.evidence import INTEGRANDS
+from modelodds.surrogate.coupled import MEANS as COUPLED_MEANS
 from modelodds.surrogate.kernels import KERNELS
 from modelodds.surrogate.means import MEANS
 
@@ -21,6 +23,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "estimate": INTEGRANDS,
     "design": ("quasi", "random"),
     "costs": ("given", "measured", "ignored"),
+    "coupling": ("independent", "shared"),
 }
 
 
@@ -67,6 +70,9 @@ class Method:
     costs : str
         What a model's evaluation costs: ``given`` by the models, ``measured`` as the run goes (which makes
         queries depend on the clock), or ``ignored``.
+    coupling : str
+        Whether models learn from each other's evaluations: ``independent``, or ``shared`` where they have
+        parameters in common and one surrogate of all explains the observations better (``coupling.py``).
     """
 
     kernel: str = "auto"
@@ -86,6 +92,7 @@ class Method:
     calibrated: bool = True
     climb: bool = True
     costs: str = "given"
+    coupling: str = "independent"
 
     def __post_init__(self) -> None:
         for option, known in CHOICES.items():
@@ -100,8 +107,23 @@ class Method:
                 "fit='original' needs a mean of 'constant' or 'quadratic', a named kernel and squash='none'; "
                 f"got mean={self.mean!r}, kernel={self.kernel!r}, squash={self.squash!r}."
             )
+        if self.coupling == "shared":
+            self._check_coupling()
         if self.n_nodes < 64:
             raise OptionError(f"n_nodes={self.n_nodes} is too few to integrate with; use 64 or more.")
+
+    def _check_coupling(self) -> None:
+        if self.fit != "log" or self.mean not in COUPLED_MEANS:
+            raise OptionError(
+                f"coupling='shared' needs fit='log' and a mean of {' or '.join(COUPLED_MEANS)}; "
+                f"got fit={self.fit!r}, mean={self.mean!r}."
+            )
+        rules = [name.removeprefix("shared:") for name in COUPLED]
+        if self.acquisition not in (*rules, "auto"):
+            raise OptionError(
+                f"coupling='shared' works with the acquisitions {', '.join(rules)} and auto, "
+                f"not {self.acquisition!r}."
+            )
 
     def initial_points(self, d: int) -> int:
         """Evaluations of a ``d``-dimensional model before the acquisition takes over."""

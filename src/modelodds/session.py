@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import qmc
 
-from modelodds import odds
+from modelodds import correlated
 from modelodds._version import __version__
 from modelodds.acquisition import ACQUISITIONS, Rivals
+from modelodds.coupling import Coupling
 from modelodds.diagnostics.examine import examine
 from modelodds.errors import BudgetError, ModelError, OptionError, PriorError, QueryError
 from modelodds.evaluate import Outcome, read_value
@@ -67,6 +68,17 @@ class Belief:
     sd: Array  # (k,)
     probabilities: Array  # (k,) expected posterior model probabilities
     probability_sd: Array  # (k,)
+    shared: Array | None = None  # (k, k) covariance of the log-evidences, where they are not independent
+
+    @property
+    def cov(self) -> Array:
+        """Covariance of the log-evidences, (k, k)."""
+        return np.diag(self.sd**2) if self.shared is None else self.shared
+
+    def log_odds_sd(self, a: int, b: int) -> float:
+        """Standard deviation of the log-odds of models ``a`` and ``b``."""
+        between = 0.0 if self.shared is None else self.shared[a, b]
+        return float(np.sqrt(max(self.sd[a] ** 2 + self.sd[b] ** 2 - 2.0 * between, 0.0)))
 
 
 class Session:
@@ -112,6 +124,7 @@ class Session:
             Learner(m, self.method, np.random.default_rng(s[:1]))
             for m, s in zip(self.models, seeds, strict=True)
         ]
+        self._coupling = Coupling(self._learners, self.method) if self.method.coupling == "shared" else None
         self._report_seeds = [int(s[1]) for s in seeds]
         sizes = _design_sizes(self.models, self.method, budget)
         quasi = self.method.design == "quasi"
@@ -179,6 +192,9 @@ class Session:
         if early or self.method.allocation == "in_turn":
             i = min(active, key=lambda i: self._asked[i])
             return i, self._learners[i].propose(rule).x
+        if self._coupling is not None and self.joined:
+            rivals = self._rivals(pending=False)
+            return self._coupling.choose(rule, active, rivals.mean, rivals.variance, self._costs())
         proposals = {i: self._learners[i].propose(rule) for i in active}
         best = np.array([proposals[i].score if i in proposals else 0.0 for i in range(len(self.models))])
         values = ACQUISITIONS[rule].across(best, self._rivals()) / self._costs()
@@ -203,14 +219,14 @@ class Session:
             return self.method.acquisition
         return "log_odds" if len(self.models) <= 2 else "variance"
 
-    def _rivals(self) -> Rivals:
-        """Evidences as the acquisition compares them, points that are out counted as if they were back."""
+    def _rivals(self, pending: bool = True) -> Rivals:
+        """Evidences as the acquisition compares them; with ``pending``, points that are out count as back."""
         learners, belief = self._learners, self._belief([learner.evidence for learner in self._learners])
         return Rivals(
             belief.mean + self._log_prior,
             np.array(
                 [
-                    max(sd**2 - learner.evidence.quadrature, 1e-12) * learner.remaining
+                    max(sd**2 - learner.evidence.quadrature, 1e-12) * (learner.remaining if pending else 1.0)
                     for sd, learner in zip(belief.sd, learners, strict=True)
                 ]
             ),
@@ -342,6 +358,11 @@ class Session:
         return all(learner.settled for learner in self._learners)
 
     @property
+    def joined(self) -> bool:
+        """Whether models share a surrogate at present (``Method(coupling="shared")``)."""
+        return self._coupling is not None and bool(self._coupling.active)
+
+    @property
     def elapsed(self) -> float:
         """Seconds since the session began."""
         return time.monotonic() - self._started
@@ -385,6 +406,11 @@ class Session:
 
     def _update(self) -> Belief:
         """Bring every learner up to date and note where the comparison stands."""
+        if self._coupling is not None:
+            self._coupling.release()
+            for learner in self._learners:
+                learner.learn()
+            self._coupling.update()
         for learner in self._learners:
             learner.update(self.n_evaluations)
         self.standing = belief = self._belief([learner.evidence for learner in self._learners])
@@ -400,8 +426,11 @@ class Session:
         known = mean[np.isfinite(mean)]
         mean[unknown] = known.mean() if len(known) else 0.0
         sd[unknown] = IGNORANCE
-        z, cov = odds.moments(mean, sd, self._log_prior)
-        return Belief(mean, sd, z, np.sqrt(np.diag(cov)))
+        shared = None
+        if self._coupling is not None and self.joined:
+            shared = self._coupling.covariance(sd**2, np.array([e.quadrature for e in evidences]))
+        z, cov = correlated.moments(mean, np.diag(sd**2) if shared is None else shared, self._log_prior)
+        return Belief(mean, sd, z, np.sqrt(np.diag(cov)), shared)
 
     def _history_row(self, belief: Belief) -> dict[str, float]:
         row: dict[str, float] = {"n_evaluations": self.n_evaluations}
@@ -409,6 +438,8 @@ class Session:
             row[f"log_evidence[{model.name}]"] = float(belief.mean[i])
             row[f"log_evidence_sd[{model.name}]"] = float(belief.sd[i])
             row[f"probability[{model.name}]"] = float(belief.probabilities[i])
+            for j in range(i if belief.shared is not None else 0):
+                row[f"log_evidence_cov[{self.models[j].name}, {model.name}]"] = float(belief.cov[i, j])
         return row
 
     def result(self, status: str = "open", message: str = "The session is still open.") -> Result:
@@ -426,7 +457,7 @@ class Session:
             names=[m.name for m in self.models],
             prior_probabilities=np.exp(self._log_prior),
             log_evidence_mean=belief.mean,
-            log_evidence_cov=np.diag(belief.sd**2),
+            log_evidence_cov=belief.cov,
             draws={m.name: report.draws for m, report in zip(self.models, reports, strict=True)},
             parameters={m.name: m.prior.names for m in self.models},
             evaluations=self._evaluations(),

@@ -1,5 +1,6 @@
 """The surrogate of one model as its observations come in: when to refit, and how far to trust it."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -48,6 +49,8 @@ class Surrogate:
         self._full_fit_at = 0
         self._surprised = False
         self._record: list[float] = []
+        self.freedom: float | None = None  # where it is shared with other models (``coupling.py``): the
+        self.extend: Callable[[Array], GP] | None = None  # lack of freedom, and the GP with pending points
 
     def tell(self, x: Array, y: float, noise: float) -> None:
         """Take in one observation; the surrogate catches up in :meth:`update`."""
@@ -70,7 +73,8 @@ class Surrogate:
         """Factor on the variances for what they leave out, at least 1: the record times the freedom."""
         if not self.method.calibrated:
             return 1.0
-        return max(1.0, self._past_errors()) * self._lack_of_freedom()
+        freedom = self._lack_of_freedom() if self.freedom is None else self.freedom
+        return max(1.0, self._past_errors()) * freedom
 
     def _past_errors(self) -> float:
         """Mean squared error of past predictions in units of their variance, recent ones weighing more.
@@ -169,6 +173,8 @@ class Surrogate:
         The mean stays as it is and the covariance shrinks, which is all that is known before the values
         arrive.
         """
+        if self.extend is not None:
+            return self.extend(x)
         extended = self.observations.add(x, self.offset + self.squash.log_likelihood(self.predict(x)[0]))
         data = extended.data(self.method.shaped_noise, self.offset, self.squash)
         return cast(GP, _condition(spec=self.spec, hyper=self.gp.hyper, data=data))
