@@ -1,0 +1,151 @@
+"""Sessions whose models share what they learn: nested models gain, unrelated ones lose nothing."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from modelodds import Method, Model, Prior, Session, compare
+from modelodds.errors import OptionError
+from modelodds.problems import load
+
+Array = NDArray[np.float64]
+
+SHARED = Method(coupling="shared", n_nodes=512)
+
+
+def value(model: Model, theta: Array) -> float:
+    """One log-likelihood."""
+    return float(np.squeeze(model.log_likelihood(theta[None] if model.vectorized else theta)))
+
+
+def run(models: tuple[Model, ...], n: int, method: Method = SHARED, batch: int = 1) -> Session:
+    """A session after ``n`` evaluations, its belief formed after every batch."""
+    session = Session(models, method=method, rng=0, budget=60)
+    by_name = {m.name: m for m in session.models}
+    while session.n_evaluations < n:
+        for query in session.ask(batch):
+            session.tell(query, value(by_name[query.model], query.theta))
+        session.belief()
+    return session
+
+
+def test_nested_regressions_need_the_observations_of_one() -> None:
+    """Three quadratics of 3, 6 and 10 coefficients are one of ten: 16 evaluations tell all."""
+    problem = load("nested-3", 0)
+    session = run(problem.models, 16)
+    belief, truth = session.belief(), np.array(problem.log_evidence)
+    np.testing.assert_allclose(belief.mean - belief.mean[0], truth - truth[0], atol=0.05)
+    assert (belief.sd < 0.5).all()
+    alone = run(problem.models, 16, Method(n_nodes=512)).belief()
+    assert np.abs(alone.mean - truth).max() > 1.0
+
+
+def test_two_models_in_batches() -> None:
+    """Pending points of either model count for both."""
+    problem = load("nested-2", 1)
+    session = run(problem.models, 24, batch=4)
+    truth = np.array(problem.log_evidence)
+    np.testing.assert_allclose(session.belief().mean, truth, atol=0.05)
+    asked = [q.theta for q in session.ask(4)]
+    assert len(asked) == 4
+    for i, one in enumerate(asked):
+        assert all(len(one) != len(two) or np.abs(one - two).max() > 1e-6 for two in asked[:i])
+
+
+def test_the_result_tells_of_the_covariance() -> None:
+    """Log-odds are surer than the evidences are, if these go up and down together."""
+    problem = load("nested-2", 0)
+    session = run(problem.models, 11)
+    result = session.result()
+    cov = result.log_evidence_cov
+    a, b = result.names
+    expected = np.sqrt(cov[0, 0] + cov[1, 1] - 2 * cov[0, 1])
+    assert result.log_bayes_factor(a, b)[1] == pytest.approx(expected)
+    assert session.belief().log_odds_sd(0, 1) == pytest.approx(
+        np.sqrt(session.belief().cov[[0, 1], [0, 1]].sum() - 2 * session.belief().cov[0, 1])
+    )
+    assert np.linalg.eigvalsh(cov)[0] >= -1e-12
+
+
+def unrelated() -> tuple[Model, ...]:
+    """Two models that have a parameter in name only."""
+
+    def wiggle(theta: Array) -> float:
+        return float(-3 * np.sin(3 * theta[0]) - theta[1] ** 2)
+
+    def valley(theta: Array) -> float:
+        return float(-np.abs(theta[0] - 1) - 2 * np.cos(2 * theta[1]))
+
+    prior = Prior({"a": stats.norm(), "b": stats.norm()})
+    return Model("wiggle", wiggle, prior), Model("valley", valley, prior)
+
+
+def test_unrelated_models_are_left_alone() -> None:
+    """The same queries as without coupling, bit for bit."""
+    apart, coupled = (run(unrelated(), 40, m) for m in (Method(n_nodes=512), SHARED))
+    assert coupled._coupling is not None and not coupled._coupling.active
+    for one, two in zip(apart._log, coupled._log, strict=True):
+        assert one["model"] == two["model"] and one["a"] == two["a"] and one["b"] == two["b"]
+
+
+def bumps(larger: bool) -> Model:
+    """Not a quadratic: two humps along ``a``, and ``c`` of which the smaller model knows nothing."""
+
+    def log_likelihood(theta: Array) -> float:
+        humps = np.logaddexp(-2 * (theta[0] - 1) ** 2, -2 * (theta[0] + 1) ** 2)
+        return float(humps - (theta[1] - 0.3) ** 2 * larger) if larger else float(humps - 0.09)
+
+    parameters = {"a": stats.norm()} | ({"c": stats.norm()} if larger else {})
+    return Model("larger" if larger else "smaller", log_likelihood, Prior(parameters))
+
+
+def test_models_that_are_no_quadratics_are_joined_and_right() -> None:
+    """The joint process is in use, and evidences are those of a grid."""
+    session = run((bumps(False), bumps(True)), 40)
+    assert session._coupling is not None and session._coupling.active
+    grid = np.linspace(-6, 6, 801)
+    humps = np.exp(np.logaddexp(-2 * (grid - 1) ** 2, -2 * (grid + 1) ** 2) + stats.norm.logpdf(grid))
+    first = np.log(np.trapezoid(humps, grid))
+    second = np.log(np.trapezoid(np.exp(-((grid - 0.3) ** 2) + stats.norm.logpdf(grid)), grid))
+    np.testing.assert_allclose(session.belief().mean, [first - 0.09, first + second], atol=0.05)
+    assert session.belief().cov[0, 1] > 0
+
+
+def test_models_that_share_nothing_are_a_plain_comparison() -> None:
+    """No parameter in common, or none at all."""
+    one, two = unrelated()
+    other = Model("other", lambda theta: float(-(theta[0] ** 2)), Prior({"q": stats.norm()}))
+    fixed = Model("fixed", lambda theta: -1.0, Prior({}))
+    session = Session([one, other, fixed], method=SHARED)
+    assert session._coupling is not None and session._coupling.groups == []
+    assert two.shared == {}
+
+
+def test_failures_and_zeros_are_gone_around() -> None:
+    """A likelihood of zero ends the coupling, as its support is its own; failures are points to avoid."""
+    problem = load("nested-2", 0)
+
+    def sometimes(theta: Array) -> float:
+        return np.nan if theta[0] > 1.5 else value(problem.models[1], theta)
+
+    failing = Model("degree_1", sometimes, problem.models[1].prior)
+    result = compare([problem.models[0], failing], budget=30, method=SHARED, progress=False)
+    assert result.status != "failed"
+    truncated = Model(
+        "degree_1",
+        lambda theta: -np.inf if theta[1] > 2.5 else value(problem.models[1], theta),
+        problem.models[1].prior,
+    )
+    session = run((problem.models[0], truncated), 30)
+    assert np.isfinite(session.belief().mean).all()
+
+
+def test_options_that_do_not_go_together() -> None:
+    """The paper's fit has no joint version; targets for two models have none, either."""
+    with pytest.raises(OptionError, match="coupling='shared' needs fit='log'"):
+        Method(coupling="shared", fit="original", mean="constant", kernel="matern32", squash="none")
+    with pytest.raises(OptionError, match="log_odds, variance, mutual_information"):
+        Method(coupling="shared", acquisition="model_choice")
+    with pytest.raises(OptionError, match="choose one of independent, shared"):
+        Method(coupling="both")
