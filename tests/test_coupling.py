@@ -122,8 +122,8 @@ def test_models_that_share_nothing_are_a_plain_comparison() -> None:
     assert two.shared == {}
 
 
-def test_failures_and_zeros_are_gone_around() -> None:
-    """A likelihood of zero ends the coupling, as its support is its own; failures are points to avoid."""
+def test_failures_are_gone_around() -> None:
+    """Failures are points to avoid."""
     problem = load("nested-2", 0)
 
     def sometimes(theta: Array) -> float:
@@ -132,13 +132,18 @@ def test_failures_and_zeros_are_gone_around() -> None:
     failing = Model("degree_1", sometimes, problem.models[1].prior)
     result = compare([problem.models[0], failing], budget=30, method=SHARED, progress=False)
     assert result.status != "failed"
-    truncated = Model(
-        "degree_1",
-        lambda theta: -np.inf if theta[1] > 2.5 else value(problem.models[1], theta),
-        problem.models[1].prior,
-    )
-    session = run((problem.models[0], truncated), 30)
-    assert np.isfinite(session.belief().mean).all()
+
+
+def test_a_likelihood_of_zero_ends_the_coupling() -> None:
+    """Its support is a model's own; the others go on as if there had never been a joint process."""
+    problem = load("nested-2", 1)
+    session = run(problem.models, 16)
+    assert session.joined
+    session.add("degree_1", [0.0, 3.0], -np.inf)
+    belief = session.belief()
+    assert not session.joined and np.isfinite(belief.mean).all() and belief.shared is None
+    assert all(one.surrogate.gp.borrowed is None for one in session._learners)
+    assert session.ask(1)
 
 
 def test_options_that_do_not_go_together() -> None:

@@ -123,13 +123,12 @@ class Group:
         """Join the members' surrogates, or part them, once these have learnt what is new."""
         held = self._views if self.active else self._own
         told = [learner.surrogate.gp is not gp for learner, gp in zip(self.learners, held, strict=True)]
-        if not self._ready():
-            return
-        if any(told):
-            for i, learner in enumerate(self.learners):
-                if learner.surrogate.gp.borrowed is None:
-                    self._own[i] = learner.surrogate.gp
-            changed = self._refit()
+        for i, learner in enumerate(self.learners):
+            if learner.surrogate.gp is not None and learner.surrogate.gp.borrowed is None:
+                self._own[i] = learner.surrogate.gp
+        if any(told) or not self._ready():
+            changed = self._ready() and self._refit()
+            self.active = self.active and self._ready()
             if not self.active:
                 self._part()
                 return
