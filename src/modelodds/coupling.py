@@ -88,6 +88,10 @@ class Coupling:
             stretch = np.sqrt(variance[members] / group.covariance().diagonal())
             cov[np.ix_(members, members)] = ahead * np.outer(stretch, stretch)
             found.append((group, shown, parts, stretch))
+        together = {member for group, *_ in found for member in group.sharing.members}
+        alone = {i: self.learners[i].propose(rule) for i in active if i not in together}
+        for i in alone:
+            cov[i, i] *= self.learners[i].remaining
         at_stake = stakes(mean, cov)
         best: dict[int, tuple[float, Array]] = {}
         for group, shown, parts, stretch in found:
@@ -110,12 +114,10 @@ class Coupling:
                     learner = self.learners[member]
                     proposal = learner.search(f"shared:{rule}", shown[i]._replace(joint=joint))
                     best[member] = proposal.score, proposal.x
-        for i in active:
-            if i not in best:
-                proposal = self.learners[i].propose(rule)
-                scale = np.expm1(min(variance[i], 300.0)) if shared.original else variance[i]
-                pull = np.sqrt(np.clip(proposal.score, 0.0, 1.0) * scale) * np.eye(k)[[i]]
-                best[i] = float(_worth_64(rule=f"shared:{rule}", at_stake=at_stake, pull=pull)[0]), proposal.x
+        for i, proposal in alone.items():
+            scale = np.expm1(min(cov[i, i], 300.0)) if shared.original else cov[i, i]
+            pull = np.sqrt(np.clip(proposal.score, 0.0, 1.0) * scale) * np.eye(k)[[i]]
+            best[i] = float(_worth_64(rule=f"shared:{rule}", at_stake=at_stake, pull=pull)[0]), proposal.x
         i = max(best, key=lambda i: best[i][0] / costs[i])
         return i, best[i][1]
 

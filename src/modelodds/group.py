@@ -5,7 +5,7 @@ it explains the observations better than these do, every member's surrogate is t
 that model, and their evidences are correlated. Else the models are on their own, as without coupling.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -151,8 +151,11 @@ class Group:
     def _level(self, i: int) -> float:
         return self.learners[i].surrogate.observations.best - self.common
 
-    def _data(self, exact: bool, pending: bool = False) -> CoupledData:
-        """All members' observations on one scale, padded: as their own surrogates see them, or ``exact``."""
+    def _data(self, exact: bool, pending: Mapping[int, Array] | None = None) -> CoupledData:
+        """All members' observations on one scale, padded: as their own surrogates see them, or ``exact``.
+
+        ``pending`` are points (m, d) of members that count as observed at the mean.
+        """
         parts = []
         for i, (learner, own) in enumerate(zip(self.learners, self._own, strict=True)):
             assert own is not None
@@ -160,8 +163,9 @@ class Group:
             x, y, noise = (np.asarray(part)[real] for part in own.data[:3])
             if exact:
                 x, y, noise = seen.x, seen.y - seen.best, seen.noise
-            if pending and (points := [*learner.out.values(), *learner.barren]):
-                mean = learner.surrogate.predict(np.array(points))[0]
+            if pending and i in pending:
+                points = pending[i]
+                mean = learner.surrogate.predict(points)[0]
                 depth = np.maximum(0.0, -mean - learner.surrogate.squash.followed)
                 shaped = (SHAPE * depth * self.method.shaped_noise) ** 2
                 x, y, noise = np.vstack([x, points]), np.append(y, mean), np.append(noise, shaped)
@@ -289,9 +293,9 @@ class Group:
         return float((max(n, p + 1.0) / max(n - p, 1.0)) ** 2)
 
     def _extended(self, i: int, x: Array) -> GP:
-        """Member ``i``'s view once points ``x`` (m, d) of it, and whatever else is out, are observed."""
+        """Member ``i``'s view once points ``x`` (m, d) of it are observed."""
         assert self.joint is not None
-        return self.joint.conditioned(self._data(self.mode.exact, pending=True)).view(i, self._level(i))
+        return self.joint.conditioned(self._data(self.mode.exact, {i: x})).view(i, self._level(i))
 
     # ------------------------------------------------------------------ evidences
 
@@ -368,8 +372,10 @@ class Group:
         """Members' views with what is out taken as known, their evidences, and these' covariance."""
         assert self.joint is not None
         views, (parts, cov) = self._views, self._evidences()
-        if any(learner.out or learner.barren for learner in self.learners):
-            joint = self.joint.conditioned(self._data(self.mode.exact, pending=True))
+        points = [[*learner.out.values(), *learner.barren] for learner in self.learners]
+        if any(points):
+            pending = {i: np.array(mine) for i, mine in enumerate(points) if mine}
+            joint = self.joint.conditioned(self._data(self.mode.exact, pending))
             views = [joint.view(i, self._level(i)) for i in range(len(self.learners))]
             parts = [self._projected(gp, part.x, part.weight) for gp, part in zip(views, parts, strict=True)]
             cov = self._matrix(views, parts)

@@ -351,7 +351,7 @@ class Learner:
             box,
         )
 
-    def _search_gp(self, with_out: bool) -> GP:
+    def _search_gp(self, with_out: bool = True) -> GP:
         avoided = [*self.out.values(), *self.barren] if with_out else self.barren
         return self.surrogate.with_pending(np.array(avoided)) if avoided else self.surrogate.gp
 
