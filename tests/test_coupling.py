@@ -42,15 +42,13 @@ def test_nested_regressions_need_the_observations_of_one() -> None:
 
 
 def test_two_models_in_batches() -> None:
-    """Pending points of either model count for both."""
-    problem = load("nested-2", 1)
-    session = run(problem.models, 24, batch=4)
-    truth = np.array(problem.log_evidence)
-    np.testing.assert_allclose(session.belief().mean, truth, atol=0.05)
+    """Points that are out count for both models: none is asked for twice."""
+    session = run((bumps(False), bumps(True)), 20, batch=4)
+    assert session.joined
     asked = [q.theta for q in session.ask(4)]
     assert len(asked) == 4
     for i, one in enumerate(asked):
-        assert all(len(one) != len(two) or np.abs(one - two).max() > 1e-6 for two in asked[:i])
+        assert all(len(one) != len(two) or np.abs(one - two).max() > 1e-3 for two in asked[:i])
 
 
 def test_the_result_tells_of_the_covariance() -> None:
