@@ -201,7 +201,7 @@ def test_a_dask_worker_past_its_time_is_restarted(cluster: Any) -> None:
     result = run([model(act)], budget=8, executor=cluster, failures=Failures(timeout=0.5))
     failed = result.evaluations[result.evaluations["status"] == "failed"]
     assert len(failed) >= 1 and (failed["x"] > 1.2).all()
-    cluster.wait_for_workers(2, timeout=120)
+    cluster.wait_for_workers(1, timeout=120)
     after = {worker["pid"] for worker in cluster.run(lambda: {"pid": os.getpid()}).values()}
     assert before - after
 
@@ -235,7 +235,7 @@ def test_a_pool_that_breaks_ends_the_run_and_loses_nothing(tmp_path: Path) -> No
 
 @pytest.mark.filterwarnings("ignore")
 def test_dask_goes_on_when_a_worker_is_killed(cluster: Any, tmp_path: Path) -> None:
-    cluster.wait_for_workers(2, timeout=120)
+    cluster.wait_for_workers(1, timeout=120)
     sign = str(tmp_path / "died")
 
     def act(x: float) -> None:
