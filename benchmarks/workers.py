@@ -108,7 +108,7 @@ def main() -> None:
         return
     from distributed import Client, LocalCluster
 
-    cluster = LocalCluster(n_workers=k, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=k, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster) as client:
         client.wait_for_workers(k)
         client.gather([client.submit(time.sleep, 2.0, pure=False) for _ in range(k)])

@@ -25,7 +25,7 @@ NUMBERS = ["n_evaluations", "z1", "log_odds", "z1_true", "log_odds_true"]
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Address of a scheduler with two worker processes."""
-    with distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster.scheduler_address
 
 

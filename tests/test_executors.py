@@ -55,11 +55,16 @@ def workers() -> Iterator[Workers]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A Dask cluster of two worker processes."""
+    """A Dask cluster of two worker processes.
+
+    A local cluster gives a worker up that is not back after 15 seconds; on a busy machine that is too short.
+    """
     distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
     with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "300s"}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as local,
         distributed.Client(local) as client,
     ):
@@ -201,7 +206,7 @@ def test_a_dask_worker_past_its_time_is_restarted(cluster: Any) -> None:
     result = run([model(act)], budget=8, executor=cluster, failures=Failures(timeout=0.5))
     failed = result.evaluations[result.evaluations["status"] == "failed"]
     assert len(failed) >= 1 and (failed["x"] > 1.2).all()
-    cluster.wait_for_workers(1, timeout=120)
+    cluster.wait_for_workers(2, timeout=240)
     after = {worker["pid"] for worker in cluster.run(lambda: {"pid": os.getpid()}).values()}
     assert before - after
 
@@ -235,7 +240,7 @@ def test_a_pool_that_breaks_ends_the_run_and_loses_nothing(tmp_path: Path) -> No
 
 @pytest.mark.filterwarnings("ignore")
 def test_dask_goes_on_when_a_worker_is_killed(cluster: Any, tmp_path: Path) -> None:
-    cluster.wait_for_workers(1, timeout=120)
+    cluster.wait_for_workers(2, timeout=240)
     sign = str(tmp_path / "died")
 
     def act(x: float) -> None:
@@ -357,13 +362,13 @@ def test_ctrl_c_with_workers(tmp_path: Path, twice: bool) -> None:
             time.sleep(0.05)
             os.killpg(process.pid, signal.SIGINT)
         start = time.monotonic()
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=300)  # the result is still to be compiled
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     if twice:
-        assert "KeyboardInterrupt" in errors and time.monotonic() - start < 45
+        assert "KeyboardInterrupt" in errors and time.monotonic() - start < 120
     else:
         assert output.startswith("interrupted "), errors
         assert int(output.split()[1]) >= 4

@@ -293,10 +293,13 @@ class There(Pool):
         if self.timeout is None or isinstance(self._executor, Workers):
             return []
         found, dask = [], _is_dask(self._executor)
+        at_work = _at_work(self._executor) if dask else frozenset()
         for id, task in list(self._tasks.items()):
-            running = getattr(task.future, "running", None)
-            if dask or running is None or running():
+            running = getattr(task.future, "running", lambda: True)
+            if task.future.key in at_work if dask else running():
                 self._started.setdefault(id, time.monotonic())
+            elif dask:  # it waits, perhaps again, after its worker was lost
+                self._started.pop(id, None)
             since = time.monotonic() - self._started.get(id, time.monotonic())
             if since > self.timeout + GRACE:
                 del self._tasks[id], self._started[id]
@@ -317,13 +320,35 @@ class There(Pool):
         self._tasks.clear()
 
 
+def _at_work(client: Any) -> frozenset[str]:
+    """Keys of what Dask's workers are at: the first that each was given, as many as it has threads."""
+    with contextlib.suppress(Exception):
+        threads = client.nthreads()
+        given = client.processing()
+        return frozenset(
+            key for worker, keys in given.items() for key in list(keys)[: threads.get(worker, 0)]
+        )
+    return frozenset()
+
+
 def _restart_worker(client: Any, future: Any) -> None:
-    """Kill the Dask worker that is at a future, whose nanny starts another."""
+    """Kill the Dask worker that is at a future, whose nanny starts another.
+
+    Not ``client.restart_workers``: it waits four seconds for a busy worker to end by itself, and its own
+    start of another can collide with the one that the nanny makes when a worker ends.
+    """
     with contextlib.suppress(Exception):
         busy = [address for address, keys in client.processing().items() if future.key in keys]
         future.cancel()
         if busy:
-            client.restart_workers(busy, timeout=30, raise_for_error=False)
+            client.run(_kill_worker, workers=busy, nanny=True)
+
+
+def _kill_worker(dask_worker: Any) -> None:
+    """End the process that a nanny, which runs this, looks after."""
+    import psutil  # comes with Dask's distributed
+
+    psutil.Process(dask_worker.process.pid).kill()
 
 
 def _worker_error(error: Exception) -> str:

@@ -33,7 +33,16 @@ from jax.scipy.linalg import solve_triangular
 from numpy.typing import NDArray
 
 from modelodds.precision import Array, jit64
-from modelodds.surrogate.gp import GP, NUGGET, RELATIVE_NUGGET, Borrowed, Data, Hyper
+from modelodds.surrogate.gp import (
+    GP,
+    NUGGET,
+    RELATIVE_NUGGET,
+    Borrowed,
+    Data,
+    Hyper,
+    coefficients,
+    log_density,
+)
 from modelodds.surrogate.kernels import correlation as kernel_correlation
 from modelodds.surrogate.kernels import squared_distance
 from modelodds.surrogate.means import basis
@@ -184,20 +193,14 @@ def condition(spec: CoupledSpec, hyper: CoupledHyper, data: CoupledData) -> Fact
     if functions.shape[1]:
         functions = functions @ coefficient_factor(spec, factor(hyper.partial, g), hyper.tied)
     design = solve_triangular(chol, functions * mask[:, None], lower=True)
-    q, r = jnp.linalg.qr(jnp.concatenate([design, jnp.eye(design.shape[1])]))
-    beta = solve_triangular(r, q[: len(white)].T @ white)
-    return Factors(chol, white - design @ beta, design, r.T, beta)
+    rest, basis_chol, beta = coefficients(white, design)
+    return Factors(chol, rest, design, basis_chol, beta)
 
 
 def log_marginal(spec: CoupledSpec, hyper: CoupledHyper, data: CoupledData) -> Array:
     """Log marginal likelihood of all models' observations, up to the constant that ``gp.py`` leaves out."""
     gp = condition(spec, hyper, data)
-    fit = gp.white @ gp.white + gp.beta @ gp.beta
-    return (
-        -0.5 * fit
-        - jnp.log(jnp.diagonal(gp.chol)).sum()
-        - jnp.log(jnp.abs(jnp.diagonal(gp.basis_chol))).sum()
-    )
+    return log_density(gp.white, gp.beta, gp.chol, gp.basis_chol)
 
 
 _condition = jit64(condition, static=("spec",))

@@ -98,22 +98,31 @@ def condition(spec: Spec, hyper: Hyper, data: Data) -> GP:
     residual = (data.y - mean_function(spec.mean, hyper.mean, data.x)) * mask
     white = solve_triangular(chol, residual, lower=True)
     design = solve_triangular(chol, basis(spec.mean, hyper.mean, data.x) * mask[:, None], lower=True)
-    # Least squares by QR: the normal equations would square a condition number that is 1e9 for a sharp
-    # likelihood.
+    rest, basis_chol, beta = coefficients(white, design)
+    return GP(hyper, data, chol, rest, design, basis_chol, beta)
+
+
+def coefficients(white: Array, design: Array) -> tuple[Array, Array, Array]:
+    """What the mean's basis leaves of ``white``, its coefficients' precision (Cholesky factor) and mean.
+
+    Least squares by QR: the normal equations would square a condition number that is 1e9 for a sharp
+    likelihood.
+    """
     q, r = jnp.linalg.qr(jnp.concatenate([design, jnp.eye(design.shape[1])]))
     beta = solve_triangular(r, q[: len(white)].T @ white)
-    return GP(hyper, data, chol, white - design @ beta, design, r.T, beta)
+    return white - design @ beta, r.T, beta
 
 
 def log_marginal(spec: Spec, hyper: Hyper, data: Data) -> Array:
     """Log marginal likelihood of the data (up to a constant)."""
     gp = condition(spec, hyper, data)
-    fit = gp.white @ gp.white + gp.beta @ gp.beta
-    return (
-        -0.5 * fit
-        - jnp.log(jnp.diagonal(gp.chol)).sum()
-        - jnp.log(jnp.abs(jnp.diagonal(gp.basis_chol))).sum()
-    )
+    return log_density(gp.white, gp.beta, gp.chol, gp.basis_chol)
+
+
+def log_density(white: Array, beta: Array, chol: Array, basis_chol: Array) -> Array:
+    """Log density (up to a constant) of observations, from what conditioning on them has found."""
+    fit = white @ white + beta @ beta
+    return -0.5 * fit - jnp.log(jnp.diagonal(chol)).sum() - jnp.log(jnp.abs(jnp.diagonal(basis_chol))).sum()
 
 
 def features(spec: Spec, gp: GP, x: Array) -> tuple[Array, Array]:
