@@ -86,6 +86,19 @@ def test_failures_are_on_record_and_not_asked_for_again() -> None:
     assert min(distances, default=1.0) > 1e-3
 
 
+def test_a_region_that_always_fails_stops_being_asked_though_it_matters() -> None:
+    session, beyond = Session([gaussian("a")], rng=0), []
+    for _ in range(40):
+        [query] = session.ask()
+        beyond.append(query.theta[0])
+        if beyond[-1] > 0.0:
+            session.fail(query, "does not converge")
+        else:
+            session.tell(query, gaussian("a").log_likelihood(query.theta))
+    late = np.array(beyond[-20:])
+    assert (late > 0.2).sum() == 0 and (late > 0.0).sum() <= 10  # only its edge is still looked at
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1j, None, "-1.0", [1.0, 2.0, 3.0], (-1.0, -0.1)], ids=str)
 def test_what_is_no_log_likelihood_counts_as_a_failure(value: Any) -> None:
     session = Session(pair())
@@ -231,6 +244,21 @@ def test_posterior_draws_are_the_posteriors() -> None:
     # Prior N(0, 1) times N(0.3; x, 0.5): mean 0.24, variance 0.2. 2000 draws err by sqrt(0.2 / 2000) = 0.01.
     assert draws.mean() == pytest.approx(0.24, abs=0.04)
     assert draws.std() == pytest.approx(np.sqrt(0.2), abs=0.03)
+
+
+def test_a_wild_extrapolation_does_not_take_all_posterior_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = running()
+    learner = session._learners[0]
+    predict = learner.surrogate.predict
+
+    def wild(x: Any) -> Any:
+        mean, variance = (np.array(part) for part in predict(x))
+        mean[np.argmax(np.abs(x).sum(axis=1))] = 1e3  # nats above the best observation
+        return mean, variance
+
+    monkeypatch.setattr(learner.surrogate, "predict", wild)
+    draws = learner.report(500, seed=0).draws
+    assert len(np.unique(draws, axis=0)) > 400
 
 
 def test_fixed_parameters_come_with_every_query() -> None:

@@ -196,8 +196,8 @@ def test_a_run_ends_when_the_answer_is_settled(settled: Result, problem: Problem
     truth = special.expit(problem.log_evidence[1] - problem.log_evidence[0])
     assert settled.best == "cigar" and settled.probabilities["cigar"] == pytest.approx(truth, abs=0.01)
     assert settled.message == (
-        f"Stopped: the probability of cigar, {settled.probabilities['cigar']:.2f}, is known to within 0.01 "
-        "(for 10 evaluations now), and the log-odds of cigar against student are known to within 0.01 nats "
+        f"Stopped: the probability of cigar, {settled.probabilities['cigar']:.2f}, is known to within 0.01, "
+        "and the log-odds of cigar against student are known to within 0.01 nats "
         "(for 10 evaluations now)."
     )
 

@@ -37,6 +37,8 @@ RECKONED = 1.4  # the nodes' error is reckoned again when they move, or observat
 OFTEN = 1.04  # ... by this one, where all sets are used
 LATELY = 0.7  # an estimate's recent movement is that since this share of the session's evaluations, ...
 MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
+CHANCE = 0.5  # variance of the label of a point that failed, or did not: it may have been by chance
+HOPELESS = 0.4  # probability that an evaluation works at or below which it is not asked for
 TRIES = 3  # of a model without free parameters that fails
 
 
@@ -69,6 +71,7 @@ class Learner:
         self.surrogate = Surrogate(model.dim, method)
         self.support = Support(model.dim)
         self.out: dict[int, Array] = {}  # points asked for, by the query's id
+        self.works = Support(model.dim, CHANCE)  # where evaluations do not fail
         self.barren: list[Array] = []  # points that gave the surrogate nothing: failures, zero likelihoods
         self.evidence = UNKNOWN
         if model.dim:
@@ -102,6 +105,7 @@ class Learner:
         if query in self.climb.out:
             self.climb.told(query, y, noise)
         self.support.tell(x, positive)
+        self.works.tell(x, True)
         if positive:
             self.surrogate.tell(x, y, noise)
         else:
@@ -110,6 +114,7 @@ class Learner:
 
     def fail(self, query: int) -> None:
         """Note that a point gave nothing; the search goes around it."""
+        self.works.tell(self.out[query], False)
         self.barren.append(self.out.pop(query))
         self._proposal = self._all_in = None
         if query in self.climb.out:
@@ -323,9 +328,12 @@ class Learner:
         """Best point under the acquisition called ``rule``, the model being as ``view`` has it."""
         bounds = np.clip(self.model.prior.bounds, -REACH, REACH)
         found = propose(rule, self.surrogate.spec, view, self._candidates(), bounds)
-        if not np.isfinite(self.model.prior.log_density(found.x[None])[0]):
-            found = found._replace(x=found.candidate)  # the refinement left the support of a joint prior
+        if not (self._inside(found.x[None]) & self._may_work(found.x[None])).all():
+            found = found._replace(x=found.candidate)  # the refinement left a joint prior, or what works
         return found
+
+    def _may_work(self, x: Array) -> NDArray[np.bool_]:
+        return np.asarray(self.works.log_probability(x) > np.log(HOPELESS))
 
     def _or_boundary(self, inside: Proposal) -> Proposal:
         """The proposal, or a look at the support's boundary: whichever takes away more variance."""
@@ -358,7 +366,11 @@ class Learner:
     def _candidates(self) -> Array:
         by_mass = self._nodes.x[systematic(self._mass(), CANDIDATES[0])]
         by_prior = self._nodes.inside[self.rng.integers(len(self._nodes.inside), size=CANDIDATES[1])]
-        return np.concatenate([by_mass, by_prior])
+        found = np.concatenate([by_mass, by_prior])
+        if not self.works.bounded:
+            return found
+        good = np.flatnonzero(self._may_work(found))
+        return found[np.resize(good, len(found))] if len(good) else found
 
     # ------------------------------------------------------------------ uphill
 
@@ -427,7 +439,7 @@ class Learner:
             mean, variance = self.surrogate.predict(nodes.x)
             found.append(self._evidence(nodes, mean, variance))
             xs.append(nodes.x)
-            log_likelihood = self.surrogate.squash.log_likelihood(mean)
+            log_likelihood = log_likelihood_at("mean", mean, variance, self.surrogate.squash)
             log_likelihoods.append(self.surrogate.offset + log_likelihood)
             log_weights.append(nodes.log_weight + log_likelihood + self.support.log_probability(nodes.x))
         means = np.array([e.mean for e in found])

@@ -109,9 +109,12 @@ def check_models(models: Iterable[Model]) -> tuple[Model, ...]:
         raise ModelError("models is empty; give at least one Model")
     for i, model in enumerate(checked):
         if not isinstance(model, Model):
-            raise ModelError(
-                f"models[{i}] is a {type(model).__name__}; make it a Model(name, log_likelihood, prior)"
-            )
+            kind, source = type(model), type(model).__module__.partition(".")[0]
+            make = "make it a Model(name, log_likelihood, prior)"
+            if source == "pymc":
+                make = "make it ours by modelodds.adapters.from_pymc(model, name)"
+            name = kind.__qualname__ if source == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+            raise ModelError(f"models[{i}] is a {name}; {make}")
     names = [model.name for model in checked]
     for name in names:
         if names.count(name) > 1:

@@ -70,7 +70,10 @@ class Both(Rule):
     def check(self, session: "Session") -> str | None:
         """Both reasons, if there are both."""
         first, second = self.first.check(session), self.second.check(session)
-        return f"{first}, and {second}" if first and second else None
+        if not (first and second):
+            return None
+        _, held, since = second.rpartition(" (")
+        return f"{first.removesuffix(held + since)}, and {second}"  # what holds for both is said once
 
     def __repr__(self) -> str:
         return " & ".join(_bracketed(rule, Either) for rule in (self.first, self.second))

@@ -34,15 +34,18 @@ _covariance = jit64(covariance, static=("spec",))
 
 
 class Support:
-    """Belief on where one model's likelihood is positive."""
+    """Belief on where one model's likelihood is positive, or where its evaluations do not fail.
 
-    def __init__(self, d: int) -> None:
-        self._labels = Observations.empty(d)
+    ``noise`` is the variance of a label: the more, the more labels of one kind it takes to outvote another.
+    """
+
+    def __init__(self, d: int, noise: float = LABEL_NOISE) -> None:
+        self._labels, self._noise = Observations.empty(d), noise
         self._gp: GP | None = None
 
     def tell(self, x: Array, positive: bool) -> None:
         """Whether the likelihood is positive at ``x`` (d,)."""
-        self._labels = self._labels.add(x, 1.0 if positive else -1.0, LABEL_NOISE)
+        self._labels = self._labels.add(x, 1.0 if positive else -1.0, self._noise)
         self._gp = None
 
     @property
@@ -81,8 +84,8 @@ class Support:
         if pending:
             points = np.array(pending)
             expected = np.where(self.log_probability(points) > np.log(0.5), 1.0, -1.0)
-            looked = Support(x.shape[1])
-            looked._labels = self._labels.add(points, expected, LABEL_NOISE)
+            looked = Support(x.shape[1], self._noise)
+            looked._labels = self._labels.add(points, expected, self._noise)
             change = looked.log_probability(x) - self.log_probability(x)  # the mass has the probability in it
             return looked.propose(x, mass * np.exp(np.minimum(change, 50.0)), [])
         nodes, doubt = self._doubtful(x, mass)

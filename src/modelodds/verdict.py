@@ -17,8 +17,12 @@ MOST_SHARES = 4  # models named with their share of the probability
 
 
 def summary(result: Result) -> str:
-    """Verdict, table, counts and why the run stopped: one paragraph each."""
-    return "\n\n".join([verdict(result), table_text(result), f"{counts(result)} {result.message}".strip()])
+    """Verdict, table, counts and why the run stopped, warnings if there are any: one paragraph each."""
+    parts = [verdict(result), table_text(result), f"{counts(result)} {result.message}".strip()]
+    warned = sum(remark.level == "warning" for remark in result.checks())
+    if warned:
+        parts.append(f"{warned} warning{'' if warned == 1 else 's'}: see result.checks(), or the report.")
+    return "\n\n".join(parts)
 
 
 def verdict(result: Result) -> str:
@@ -141,9 +145,9 @@ def _equal_priors(result: Result) -> bool:
 
 def plus_minus(mean: float, sd: float, digits: int) -> str:
     """`mean ± sd` with at least `digits` decimals, more for a small sd; a small mean in powers of ten."""
-    if 0.0 < mean < 10.0**-digits:
+    if 0.0 < mean < 10.0 ** (1 - digits):
         return f"{mean:.1e} ± {sd:.1e}"
-    if 1e-6 <= sd < 10.0**-digits:
+    if 1e-9 <= sd < 10.0**-digits:
         digits = -math.floor(math.log10(sd))
     return f"{mean:.{digits}f} ± {sd:.{digits}f}"
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelodds.evidence import log_likelihood_at
 from modelodds.learner import CANDIDATES, REACH, Learner, Report
 from modelodds.nodes import Nodes, effective_size
 from modelodds.propose import scores
@@ -102,7 +103,7 @@ def _share(learner: Learner) -> Array:
 def _log_share(learner: Learner) -> Array:
     seen = learner.seen()
     inside = seen.nodes.log_weight + learner.support.log_probability(seen.nodes.x)
-    return np.asarray(inside + learner.surrogate.squash.log_likelihood(seen.mean))
+    return np.asarray(inside + log_likelihood_at("mean", seen.mean, seen.variance, learner.surrogate.squash))
 
 
 def _nodes(learner: Learner) -> dict[str, Any]:

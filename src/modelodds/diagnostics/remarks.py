@@ -197,8 +197,8 @@ def _failures(result: Result) -> Iterator[Remark]:
 
 
 def _widths(result: Result) -> Iterator[Remark]:
-    for name, factor, _, _, shift, _, best in to_widths(result).itertuples(index=False):
-        if best != result.best:
+    for name, factor, _, sd, shift, _, best in to_widths(result).itertuples(index=False):
+        if best != result.best and sd <= COARSE:
             how = "half as wide" if factor < 1 else "twice as wide"
             yield Remark(
                 "note",

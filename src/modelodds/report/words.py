@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from modelodds.diagnostics import surrogates_table, to_widths
+from modelodds.diagnostics.remarks import COARSE
 from modelodds.result import Result
 from modelodds.verdict import counts, plus_minus, verdict
 
@@ -133,17 +134,14 @@ def _widths(result: Result) -> str:
     found = to_widths(result)
     if found.empty:
         return ""
-    rows = [
-        [
-            escape(row["model"]),
-            "half as wide" if row["factor"] < 1 else "twice as wide",
-            plus_minus(row["log_evidence"], row["log_evidence_sd"], 2),
-            f"{row['shift']:+.2f}",
-            f"{row['probability']:.3f}",
-            escape(row["best"]),
-        ]
-        for row in found.to_dict("records")
-    ]
+    rows = []
+    for row in found.to_dict("records"):
+        rows.append([escape(row["model"]), "half as wide" if row["factor"] < 1 else "twice as wide"])
+        if row["log_evidence_sd"] > COARSE:
+            rows[-1] += ["not known: too few evaluations there", "", "", ""]
+        else:
+            evidence = plus_minus(row["log_evidence"], row["log_evidence_sd"], 2)
+            rows[-1] += [evidence, f"{row['shift']:+.2f}", f"{row['probability']:.3f}", escape(row["best"])]
     head = ["model", "its parameters' priors", "log-evidence", "change", "its probability", "most probable"]
     return (
         "<h2>If the parameters' priors were other</h2><p>One model's priors changed at a time, all of its "
