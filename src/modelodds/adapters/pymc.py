@@ -77,6 +77,11 @@ def _check(variable: Any) -> None:
         raise PriorError(
             f"{variable.name!r} is discrete; sum it out of the likelihood, or make each value its own model"
         )
+    if getattr(operation, "name", None) in ("flat", "half_flat"):
+        raise PriorError(
+            f"{variable.name!r} is flat without end, and an evidence needs a prior that integrates to one; "
+            "make it a Uniform or a Normal"
+        )
     if getattr(operation, "name", None) not in QUANTILES:
         raise PriorError(
             f"{variable.name!r} is a {type(operation).__name__.removesuffix('RV')}, whose quantiles are not "

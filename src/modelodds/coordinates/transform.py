@@ -85,7 +85,8 @@ def _call(prior_transform: Callable[[Array], Any], names: tuple[str, ...], u: Ar
     except Exception as error:
         raise PriorError(
             f"prior_transform failed at u = {u}: {type(error).__name__}: {error}; it is called with one "
-            f"point of the unit cube, a 1-d array of length {len(names)}, and return the parameters in order"
+            f"point of the unit cube, a 1-d array of length {len(names)}, for which it has to return the "
+            "parameters in order"
         ) from error
     if theta.shape != u.shape:
         raise PriorError(
