@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from modelodds.acquisition import ACQUISITIONS, View
 from modelodds.climb import Climb, Known
 from modelodds.errors import PriorError
-from modelodds.evidence import Evidence, belief, log_integral, log_likelihood_at, picked
+from modelodds.evidence import Evidence, belief, log_likelihood_at, picked
+from modelodds.follow import REPLICATES, Followers, Seen
 from modelodds.method import Method
 from modelodds.model import Model
-from modelodds.nodes import Nodes, effective_size, seeded, systematic
+from modelodds.nodes import Nodes, systematic
 from modelodds.propose import Proposal, evidence_variance, propose
 from modelodds.support import Support
 from modelodds.surrogate.gp import GP
@@ -22,19 +23,8 @@ from modelodds.surrogate.surrogate import Surrogate
 
 Array = NDArray[np.float64]
 
-COMPONENTS = 6  # of the mixture that the nodes follow
-ENOUGH = 0.4  # effective share of the nodes above which they are left where they are; ...
-LEAST, KEPT = 0.1, 0.8  # ... or, above the first of these, this share of what their last move reached
-ROUNDS = 4  # at most this many moves of the nodes per observation
-LOST = 0.02  # effective share of the nodes below which the mass is lost, and is come by step by step, ...
-STAGES, STEADY = 20, 0.1  # ... at most so many, each with this effective share; ...
-SOUGHT = 1.1  # ... and if in vain, again when the observations have grown by this factor
 CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
-REPLICATES = 4  # independent sets of nodes behind a reported evidence, and behind the nodes' error
-COARSE = 0.004  # nats of difference between such sets, above which all of them are used
-RECKONED = 1.4  # the nodes' error is reckoned again when they move, or observations grow by this factor; ...
-OFTEN = 1.04  # ... by this one, where all sets are used
 LATELY = 0.7  # an estimate's recent movement is that since this share of the session's evaluations, ...
 MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
 CHANCE = 0.5  # variance of the label of a point that failed, or did not: it may have been by chance
@@ -43,16 +33,6 @@ TRIES = 3  # of a model without free parameters that fails
 
 
 UNKNOWN = Evidence(np.nan, np.inf)
-
-
-class Seen(NamedTuple):
-    """Nodes, and what the surrogate says of them."""
-
-    nodes: Nodes
-    mean: Array  # (S,) of the log-likelihood, relative to the best observation
-    variance: Array  # (S,)
-    log_mass: Array  # (S,) log of weight times integrand
-    effective: float
 
 
 class Report(NamedTuple):
@@ -75,19 +55,11 @@ class Learner:
         self.barren: list[Array] = []  # points that gave the surrogate nothing: failures, zero likelihoods
         self.evidence = UNKNOWN
         if model.dim:
-            self._nodes = Nodes.from_prior(model.prior, method.n_nodes, rng)
-            self._others = [
-                Nodes.from_prior(model.prior, method.n_nodes, np.random.default_rng(int(s)))
-                for s in rng.integers(2**63, size=REPLICATES - 1 if method.calibrated else 0)
-            ]
-        self._sought_at = 0  # observations when lost mass was last sought
-        self._copied: Nodes | None = None  # the nodes whose error was reckoned last, ...
-        self._copies: list[Nodes] = []  # ... others like them, ...
-        self._reckoned_at, self._node_share = 0, (0.0, 0.0)  # ... at how many observations, and what it was
+            self.followers = Followers(model.prior, method, self.surrogate, self.support, rng)
         self._scale, self._found = self.surrogate.squash, UNKNOWN
         self._base = UNKNOWN  # as last found by its nodes
         self._track: dict[int, float] = {}  # the evidence's mean, by the session's evaluations
-        self._told, self._stale, self._reached = True, True, 0.0
+        self._told = self._stale = True
         self._proposal: Proposal | None = None
         self._all_in: float | None = None  # the evidence's variance if nothing were out
         self.climb = Climb(np.clip(model.prior.bounds, -REACH, REACH), rng)
@@ -162,9 +134,10 @@ class Learner:
             return
         if self._stale:
             self.learn()
-            self._move_nodes()
-            more, quadrature = self._quadrature()
-            found = self._evidence(self._nodes, self._mean, self._variance)
+            self.followers.follow()
+            more, quadrature = self.followers.quadrature()
+            seen = self.seen
+            found = self._evidence(seen.nodes, seen.mean, seen.variance)
             self._found = self._base = Evidence(found.mean + more, found.variance, quadrature)
             if self.surrogate.squash == Squash.exact() != self._scale:
                 self._track.clear()  # a quadratic that has passed its test starts anew
@@ -206,96 +179,9 @@ class Learner:
         )
         spread = found.variance
         if self.support.bounded:
-            log_mass = inside.log_weight + surrogate.squash.log_likelihood(mean)
+            log_mass = inside.log_weight + log_likelihood_at("mean", mean, variance, surrogate.squash)
             spread += self.support.variance(nodes.x, np.exp(log_mass - log_mass.max()))
         return Evidence(self.surrogate.offset + found.mean, spread)
-
-    # ------------------------------------------------------------------ nodes
-
-    def _move_nodes(self) -> None:
-        """Let the nodes follow the mass until enough of them count, or as many as when they last moved."""
-        self._evaluate_nodes(self._nodes)
-        if self.method.nodes != "adaptive" or self.effective > self._content():
-            return
-        for attempt in range(ROUNDS):
-            before, weight = self._seen(), self._mass()
-            start = self._nodes.mixture
-            if start is None or attempt == 1:
-                start = seeded(self._nodes.x, weight, COMPONENTS, self.rng)
-            self._evaluate_nodes(self._nodes.with_mixture(start.refitted(self._nodes.x, weight)))
-            if self.effective < before.effective:
-                self._restore(before)
-            if self.effective > ENOUGH * self.method.n_nodes:
-                break
-        n = len(self.surrogate.observations)
-        if self.effective < LOST * self.method.n_nodes and n >= SOUGHT * self._sought_at:
-            self._sought_at = n
-            self._anneal()
-        self._reached = self.effective
-
-    def _anneal(self) -> None:
-        """Come by mass that the nodes have lost: likelihoods to a power, which grows as the nodes follow."""
-        before = self._seen()
-        self._evaluate_nodes(Nodes.from_prior(self.model.prior, self.method.n_nodes, self.rng))
-        for _ in range(STAGES):
-            base = self._nodes.log_weight + self.support.log_probability(self._nodes.x)
-            inside = np.isfinite(base) & np.isfinite(self._log_mass)
-            gain = np.where(inside, self._log_mass, 0.0) - np.where(inside, base, 0.0)
-            base = np.where(inside, base, -np.inf)
-            power = _power(base, gain, STEADY * self.method.n_nodes)
-            log_weight = base + power * gain
-            weight = np.exp(log_weight - log_weight.max())
-            start = self._nodes.mixture or seeded(self._nodes.x, weight, COMPONENTS, self.rng)
-            self._evaluate_nodes(self._nodes.with_mixture(start.refitted(self._nodes.x, weight)))
-            if power == 1.0:
-                break
-        if self.effective < before.effective:
-            self._restore(before)
-
-    def _quadrature(self) -> tuple[float, float]:
-        """What other sets of nodes add to the log-evidence's mean, and the variance that comes of nodes.
-
-        Where the sets differ by little, this one goes on alone; else the evidence is that of all of them.
-        """
-        n = len(self.surrogate.observations)
-        if not self._others:
-            return 0.0, 0.0
-        if self._copied is not self._nodes:
-            mixture = self._nodes.mixture
-            self._copies = [o if mixture is None else o.with_mixture(mixture) for o in self._others]
-        elif n < (OFTEN if self._node_share[0] else RECKONED) * self._reckoned_at:
-            return self._node_share
-        self._copied, self._reckoned_at = self._nodes, n
-        found = [self._log_integral(self._nodes, self._mean, self._variance)]
-        found += [self._log_integral(nodes, *self.surrogate.predict(nodes.x)) for nodes in self._copies]
-        self._node_share = 0.0, float(np.var(found, ddof=1))
-        if self._node_share[1] > COARSE**2:
-            self._node_share = float(np.mean(found)) - found[0], self._node_share[1] / len(found)
-        return self._node_share
-
-    def _log_integral(self, nodes: Nodes, mean: Array, variance: Array) -> float:
-        inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
-        return log_integral(self.method.estimate, inside, mean, variance, self.surrogate.squash)
-
-    def _content(self) -> float:
-        """Effective nodes that are left where they are."""
-        enough, least = ENOUGH * self.method.n_nodes, LEAST * self.method.n_nodes
-        return min(enough, max(least, KEPT * self._reached))
-
-    def _evaluate_nodes(self, nodes: Nodes) -> None:
-        mean, variance = self.surrogate.predict(nodes.x)
-        log_mass = nodes.log_weight + self.support.log_probability(nodes.x)
-        log_mass += log_likelihood_at(self.method.weights, mean, variance, self.surrogate.squash)
-        self._restore(Seen(nodes, mean, variance, log_mass, effective_size(log_mass)))
-
-    def _seen(self) -> "Seen":
-        return Seen(self._nodes, self._mean, self._variance, self._log_mass, self.effective)
-
-    def _restore(self, seen: "Seen") -> None:
-        self._nodes, self._mean, self._variance, self._log_mass, self.effective = seen
-
-    def _mass(self) -> Array:
-        return np.asarray(np.exp(self._log_mass - self._log_mass.max()))
 
     # ------------------------------------------------------------------ search
 
@@ -314,7 +200,7 @@ class Learner:
         """The evidence's variance, as a proposal has it, by what is in alone."""
         found = evidence_variance(rule, self.surrogate.spec, self.view(self._search_gp(with_out=False)))
         if self.support.bounded and ACQUISITIONS[rule].is_share:
-            found += self.support.propose(self._nodes.x, self._mass(), []).variance
+            found += self.support.propose(self.seen.nodes.x, self.seen.mass, []).variance
         return found
 
     @property
@@ -337,22 +223,22 @@ class Learner:
 
     def _or_boundary(self, inside: Proposal) -> Proposal:
         """The proposal, or a look at the support's boundary: whichever takes away more variance."""
-        found = self.support.propose(self._nodes.x, self._mass(), list(self.out.values()))
+        found = self.support.propose(self.seen.nodes.x, self.seen.mass, list(self.out.values()))
         total = inside.variance + found.variance
         best = max(inside, found, key=lambda p: p.score * p.variance)
         return best._replace(score=best.score * best.variance / total, variance=total)
 
     def view(self, gp: GP | None = None) -> View:
         """What an acquisition is shown of the model, its GP being ``gp`` if that is given."""
-        mass, squash = self._mass(), self.surrogate.squash
-        stretch = 1.0 / squash.slope(-squash.log_likelihood(self._mean))
-        index, weight = picked(mass / mass.sum(), np.sqrt(self._variance) * stretch)
+        seen, squash = self.seen, self.surrogate.squash
+        stretch = 1.0 / squash.slope(-squash.log_likelihood(seen.mean))
+        index, weight = picked(seen.mass / seen.mass.sum(), np.sqrt(seen.variance) * stretch)
         box = np.isfinite(self.model.prior.bounds[0]).astype(float)
         noise = np.asarray(np.median(self.surrogate.observations.noise))
         followed = squash.followed if self.method.shaped_noise else np.inf
         return View(
             gp or self._search_gp(),
-            self._nodes.x[index],
+            seen.nodes.x[index],
             weight * stretch[index],
             noise,
             np.array(followed),
@@ -364,8 +250,9 @@ class Learner:
         return self.surrogate.with_pending(np.array(avoided)) if avoided else self.surrogate.gp
 
     def _candidates(self) -> Array:
-        by_mass = self._nodes.x[systematic(self._mass(), CANDIDATES[0])]
-        by_prior = self._nodes.inside[self.rng.integers(len(self._nodes.inside), size=CANDIDATES[1])]
+        nodes = self.seen.nodes
+        by_mass = nodes.x[systematic(self.seen.mass, CANDIDATES[0])]
+        by_prior = nodes.inside[self.rng.integers(len(nodes.inside), size=CANDIDATES[1])]
         found = np.concatenate([by_mass, by_prior])
         if not self.works.bounded:
             return found
@@ -381,7 +268,7 @@ class Learner:
         if self.surrogate.squash == Squash.exact():  # it knows its top
             self.climb.rest(query)
             return None
-        everywhere, hint = self._nodes.inside, self._hint(others)
+        everywhere, hint = self.seen.nodes.inside, self._hint(others)
         return self.climb.step(query, Known(self.surrogate, self.barren, self._inside, everywhere, hint))
 
     def _hint(self, others: Iterable["Learner"]) -> Array | None:
@@ -417,9 +304,10 @@ class Learner:
 
     # ------------------------------------------------------------------ report
 
-    def seen(self) -> "Seen":
+    @property
+    def seen(self) -> Seen:
         """The nodes as they are, and what the surrogate says of them."""
-        return self._seen()
+        return self.followers.seen
 
     def evidence_at(self, nodes: Nodes) -> Evidence:
         """Belief on the log-evidence by way of ``nodes``, whose prior need not be the model's own."""
@@ -434,8 +322,8 @@ class Learner:
         found, xs, log_weights, log_likelihoods = [], [], [], []
         for _ in range(REPLICATES):
             nodes = Nodes.from_prior(self.model.prior, self.method.n_nodes, rng)
-            if self._nodes.mixture is not None:
-                nodes = nodes.with_mixture(self._nodes.mixture)
+            if self.seen.nodes.mixture is not None:
+                nodes = nodes.with_mixture(self.seen.nodes.mixture)
             mean, variance = self.surrogate.predict(nodes.x)
             found.append(self._evidence(nodes, mean, variance))
             xs.append(nodes.x)
@@ -450,15 +338,3 @@ class Learner:
         theta = self.model.prior.to_theta(np.concatenate(xs)[index])
         evidence = Evidence(float(means.mean()), float(spread))
         return Report(evidence, theta, np.concatenate(log_likelihoods)[index])
-
-
-def _power(base: Array, log_likelihood: Array, size: float) -> float:
-    """Largest power of the likelihood, up to 1, at which so many nodes are effective."""
-    low, high = 0.0, 1.0
-    if effective_size(base + log_likelihood) >= size:
-        return 1.0
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        enough = effective_size(base + middle * log_likelihood) >= size
-        low, high = (middle, high) if enough else (low, middle)
-    return low

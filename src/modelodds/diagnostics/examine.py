@@ -101,13 +101,13 @@ def _share(learner: Learner) -> Array:
 
 
 def _log_share(learner: Learner) -> Array:
-    seen = learner.seen()
+    seen = learner.seen
     inside = seen.nodes.log_weight + learner.support.log_probability(seen.nodes.x)
     return np.asarray(inside + log_likelihood_at("mean", seen.mean, seen.variance, learner.surrogate.squash))
 
 
 def _nodes(learner: Learner) -> dict[str, Any]:
-    sd = np.sqrt(learner.surrogate.inflation * learner.seen().variance)
+    sd = np.sqrt(learner.surrogate.inflation * learner.seen.variance)
     return {
         "nodes": len(sd),
         "effective_nodes": effective_size(_log_share(learner)),
@@ -121,7 +121,7 @@ def _widths(learner: Learner, seed: int) -> dict[str, Any]:
     for factor in WIDTHS:
         prior = learner.model.prior.widened(factor)
         nodes = Nodes.from_prior(prior, learner.method.n_nodes, np.random.default_rng(seed))
-        mixture = learner.seen().nodes.mixture
+        mixture = learner.seen.nodes.mixture
         found.append(learner.evidence_at(nodes if mixture is None else nodes.with_mixture(mixture)))
     return {
         "width_factors": np.array(WIDTHS),
@@ -165,7 +165,7 @@ def _map(learner: Learner, rule: str, low: Array, high: Array) -> dict[str, Any]
 
 def _frame(learner: Learner) -> tuple[Array, Array]:
     """Corners (d,) of what the pictures show: the posterior and some way around it, within the prior."""
-    x, share = learner.seen().nodes.x, _share(learner)
+    x, share = learner.seen.nodes.x, _share(learner)
     centre = share @ x
     spread = np.sqrt(share @ (x - centre) ** 2)
     bounds = np.clip(learner.model.prior.bounds, -REACH, REACH)
@@ -181,7 +181,7 @@ def _along(learner: Learner, x: Array, j: int) -> tuple[str, Array]:
 
 def _drawn(learner: Learner, rule: str, x: Array) -> dict[str, Array]:
     """Surrogate and acquisition at ``x`` (m, d), in calls of sizes that are compiled already."""
-    m, size, n = len(x), sum(CANDIDATES), len(learner.seen().mean)
+    m, size, n = len(x), sum(CANDIDATES), len(learner.seen.mean)
     mean, variance = (part[:m] for part in learner.surrogate.predict(_padded(x, n)))
     view, surrogate = learner.view(), learner.surrogate
     padded = _padded(x, size)

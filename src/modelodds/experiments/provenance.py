@@ -26,6 +26,7 @@ CORE = (
     "acquisition/",
     "propose.py",
     "climb.py",
+    "follow.py",
     "learner.py",
     "group.py",
     "coupling.py",

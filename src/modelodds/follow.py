@@ -1,0 +1,164 @@
+"""Nodes that follow a model's likelihood: moved to where its mass is, sought again when they have lost it.
+
+What the evidence is by way of them depends on where they happen to lie: other sets like them say how much.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelodds.evidence import log_integral, log_likelihood_at
+from modelodds.method import Method
+from modelodds.nodes import Nodes, effective_size, seeded
+from modelodds.prior import Prior
+from modelodds.support import Support
+from modelodds.surrogate.surrogate import Surrogate
+
+Array = NDArray[np.float64]
+
+COMPONENTS = 6  # of the mixture that the nodes follow
+ENOUGH = 0.4  # effective share of the nodes above which they are left where they are; ...
+LEAST, KEPT = 0.1, 0.8  # ... or, above the first of these, this share of what their last move reached
+ROUNDS = 4  # at most this many moves of the nodes per observation
+LOST = 0.02  # effective share of the nodes below which the mass is lost, and is come by step by step, ...
+STAGES, STEADY = 20, 0.1  # ... at most so many, each with this effective share; ...
+SOUGHT = 1.1  # ... and if in vain, again when the observations have grown by this factor
+REPLICATES = 4  # independent sets of nodes behind a reported evidence, and behind the nodes' error
+COARSE = 0.004  # nats of difference between such sets, above which all of them are used
+RECKONED = 1.4  # the nodes' error is reckoned again when they move, or observations grow by this factor; ...
+OFTEN = 1.04  # ... by this one, where all sets are used
+
+
+class Seen(NamedTuple):
+    """Nodes, and what the surrogate says of them."""
+
+    nodes: Nodes
+    mean: Array  # (S,) of the log-likelihood, relative to the best observation
+    variance: Array  # (S,)
+    log_mass: Array  # (S,) log of weight times integrand
+    effective: float
+
+    @property
+    def mass(self) -> Array:
+        """Weight times integrand, the largest being one, (S,)."""
+        return np.asarray(np.exp(self.log_mass - self.log_mass.max()))
+
+
+class Followers:
+    """One model's nodes."""
+
+    seen: Seen  # once there is a surrogate
+
+    def __init__(
+        self, prior: Prior, method: Method, surrogate: Surrogate, support: Support, rng: np.random.Generator
+    ) -> None:
+        self.prior, self.method, self.surrogate, self.support, self.rng = (
+            prior,
+            method,
+            surrogate,
+            support,
+            rng,
+        )
+        self._nodes = Nodes.from_prior(prior, method.n_nodes, rng)
+        self._others = [
+            Nodes.from_prior(prior, method.n_nodes, np.random.default_rng(int(s)))
+            for s in rng.integers(2**63, size=REPLICATES - 1 if method.calibrated else 0)
+        ]
+        self._reached = 0.0  # effective nodes after their last move
+        self._sought_at = 0  # observations when lost mass was last sought
+        self._copied: Nodes | None = None  # the nodes whose error was reckoned last, ...
+        self._copies: list[Nodes] = []  # ... others like them, ...
+        self._reckoned_at, self._share = 0, (0.0, 0.0)  # ... at how many observations, and what it was
+
+    def follow(self) -> None:
+        """Let the nodes follow the mass until enough of them count, or as many as when they last moved."""
+        self.seen = self._look(self._nodes)
+        if self.method.nodes != "adaptive" or self.seen.effective > self._content():
+            return
+        for attempt in range(ROUNDS):
+            nodes, weight = self.seen.nodes, self.seen.mass
+            start = nodes.mixture
+            if start is None or attempt == 1:
+                start = seeded(nodes.x, weight, COMPONENTS, self.rng)
+            self._take_if_better(nodes.with_mixture(start.refitted(nodes.x, weight)))
+            if self.seen.effective > ENOUGH * self.method.n_nodes:
+                break
+        n = len(self.surrogate.observations)
+        if self.seen.effective < LOST * self.method.n_nodes and n >= SOUGHT * self._sought_at:
+            self._sought_at = n
+            self._anneal()
+        self._nodes, self._reached = self.seen.nodes, self.seen.effective
+
+    def quadrature(self) -> tuple[float, float]:
+        """What other sets of nodes add to the log-evidence's mean, and the variance that comes of nodes.
+
+        Where the sets differ by little, this one goes on alone; else the evidence is that of all of them.
+        """
+        n = len(self.surrogate.observations)
+        if not self._others:
+            return 0.0, 0.0
+        if self._copied is not self._nodes:
+            mixture = self._nodes.mixture
+            self._copies = [o if mixture is None else o.with_mixture(mixture) for o in self._others]
+        elif n < (OFTEN if self._share[0] else RECKONED) * self._reckoned_at:
+            return self._share
+        self._copied, self._reckoned_at = self._nodes, n
+        found = [self._log_integral(self._nodes, self.seen.mean, self.seen.variance)]
+        found += [self._log_integral(nodes, *self.surrogate.predict(nodes.x)) for nodes in self._copies]
+        self._share = 0.0, float(np.var(found, ddof=1))
+        if self._share[1] > COARSE**2:
+            self._share = float(np.mean(found)) - found[0], self._share[1] / len(found)
+        return self._share
+
+    def _log_integral(self, nodes: Nodes, mean: Array, variance: Array) -> float:
+        inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
+        return log_integral(self.method.estimate, inside, mean, variance, self.surrogate.squash)
+
+    def _look(self, nodes: Nodes) -> Seen:
+        mean, variance = self.surrogate.predict(nodes.x)
+        log_mass = nodes.log_weight + self.support.log_probability(nodes.x)
+        log_mass += log_likelihood_at(self.method.weights, mean, variance, self.surrogate.squash)
+        return Seen(nodes, mean, variance, log_mass, effective_size(log_mass))
+
+    def _take_if_better(self, nodes: Nodes) -> None:
+        found = self._look(nodes)
+        if found.effective >= self.seen.effective:
+            self.seen = found
+
+    def _content(self) -> float:
+        """Effective nodes that are left where they are."""
+        enough, least = ENOUGH * self.method.n_nodes, LEAST * self.method.n_nodes
+        return min(enough, max(least, KEPT * self._reached))
+
+    def _anneal(self) -> None:
+        """Come by mass that the nodes have lost: likelihoods to a power, which grows as the nodes follow."""
+        found = self._look(Nodes.from_prior(self.prior, self.method.n_nodes, self.rng))
+        for _ in range(STAGES):
+            nodes = found.nodes
+            base = nodes.log_weight + self.support.log_probability(nodes.x)
+            inside = np.isfinite(base) & np.isfinite(found.log_mass)
+            gain = np.where(inside, found.log_mass, 0.0) - np.where(inside, base, 0.0)
+            base = np.where(inside, base, -np.inf)
+            power = _power(base, gain, STEADY * self.method.n_nodes)
+            log_weight = base + power * gain
+            weight = np.exp(log_weight - log_weight.max())
+            start = nodes.mixture or seeded(nodes.x, weight, COMPONENTS, self.rng)
+            found = self._look(nodes.with_mixture(start.refitted(nodes.x, weight)))
+            if power == 1.0:
+                break
+        if found.effective >= self.seen.effective:
+            self.seen = found
+
+
+def _power(base: Array, log_likelihood: Array, size: float) -> float:
+    """Largest power of the likelihood, up to 1, at which so many nodes are effective."""
+    low, high = 0.0, 1.0
+    if effective_size(base + log_likelihood) >= size:
+        return 1.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        enough = effective_size(base + middle * log_likelihood) >= size
+        low, high = (middle, high) if enough else (low, middle)
+    return low
