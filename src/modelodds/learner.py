@@ -16,7 +16,7 @@ from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.nodes import Nodes, systematic
 from modelodds.propose import Proposal, evidence_variance, propose
-from modelodds.support import Support
+from modelodds.support import Support, Works
 from modelodds.surrogate.gp import GP
 from modelodds.surrogate.squash import Squash
 from modelodds.surrogate.surrogate import Surrogate
@@ -27,8 +27,6 @@ CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
 LATELY = 0.7  # an estimate's recent movement is that since this share of the session's evaluations, ...
 MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
-CHANCE = 0.5  # variance of the label of a point that failed, or did not: it may have been by chance
-HOPELESS = 0.4  # probability that an evaluation works at or below which it is not asked for
 TRIES = 3  # of a model without free parameters that fails
 
 
@@ -51,7 +49,7 @@ class Learner:
         self.surrogate = Surrogate(model.dim, method)
         self.support = Support(model.dim)
         self.out: dict[int, Array] = {}  # points asked for, by the query's id
-        self.works = Support(model.dim, CHANCE)  # where evaluations do not fail
+        self.works = Works(model.dim)  # where evaluations do not fail
         self.barren: list[Array] = []  # points that gave the surrogate nothing: failures, zero likelihoods
         self.evidence = UNKNOWN
         if model.dim:
@@ -214,12 +212,9 @@ class Learner:
         """Best point under the acquisition called ``rule``, the model being as ``view`` has it."""
         bounds = np.clip(self.model.prior.bounds, -REACH, REACH)
         found = propose(rule, self.surrogate.spec, view, self._candidates(), bounds)
-        if not (self._inside(found.x[None]) & self._may_work(found.x[None])).all():
+        if not self._inside(found.x[None])[0] or self.works.hopeless(found.x[None])[0]:
             found = found._replace(x=found.candidate)  # the refinement left a joint prior, or what works
         return found
-
-    def _may_work(self, x: Array) -> NDArray[np.bool_]:
-        return np.asarray(self.works.log_probability(x) > np.log(HOPELESS))
 
     def _or_boundary(self, inside: Proposal) -> Proposal:
         """The proposal, or a look at the support's boundary: whichever takes away more variance."""
@@ -254,10 +249,12 @@ class Learner:
         by_mass = nodes.x[systematic(self.seen.mass, CANDIDATES[0])]
         by_prior = nodes.inside[self.rng.integers(len(nodes.inside), size=CANDIDATES[1])]
         found = np.concatenate([by_mass, by_prior])
-        if not self.works.bounded:
-            return found
-        good = np.flatnonzero(self._may_work(found))
-        return found[np.resize(good, len(found))] if len(good) else found
+        hopeless = self.works.hopeless(found)
+        if hopeless.any() and not hopeless.all():
+            found = found[
+                np.resize(np.flatnonzero(~hopeless), len(found))
+            ]  # as many, so that it compiles once
+        return found
 
     # ------------------------------------------------------------------ uphill
 

@@ -20,12 +20,15 @@ from modelodds.nodes import systematic
 from modelodds.precision import jit64
 from modelodds.propose import Proposal
 from modelodds.surrogate.gp import GP, Hyper, Spec, condition, covariance, predict
+from modelodds.surrogate.leave_one_out import leave_one_out
 from modelodds.surrogate.observations import Observations
 
 Array = NDArray[np.float64]
 
 SPEC = Spec("matern32", "constant")
 LABEL_NOISE = 0.05  # variance of a label: close labels of opposite sign need not be threaded
+CHANCE = 0.5  # the same of evaluations that fail or do not, which may be by chance
+HOPELESS = 0.4  # probability that an evaluation works, below which it is not asked for
 SUMMED = 512  # nodes and candidates that double sums run over
 
 _condition = jit64(condition, static=("spec",))
@@ -34,24 +37,28 @@ _covariance = jit64(covariance, static=("spec",))
 
 
 class Support:
-    """Belief on where one model's likelihood is positive, or where its evaluations do not fail.
+    """Belief on where one model's likelihood is positive."""
 
-    ``noise`` is the variance of a label: the more, the more labels of one kind it takes to outvote another.
-    """
+    noise = LABEL_NOISE
 
-    def __init__(self, d: int, noise: float = LABEL_NOISE) -> None:
-        self._labels, self._noise = Observations.empty(d), noise
+    def __init__(self, d: int) -> None:
+        self._labels = Observations.empty(d)
         self._gp: GP | None = None
 
     def tell(self, x: Array, positive: bool) -> None:
         """Whether the likelihood is positive at ``x`` (d,)."""
-        self._labels = self._labels.add(x, 1.0 if positive else -1.0, self._noise)
+        self._labels = self._labels.add(x, 1.0 if positive else -1.0, self.noise)
         self._gp = None
 
     @property
     def bounded(self) -> bool:
         """Whether a likelihood of zero was seen at all; if not, the support is taken to be everything."""
         return bool((self._labels.y < 0).any())
+
+    @property
+    def _usual(self) -> float:
+        """The label to be expected where nothing is known."""
+        return 0.0
 
     def log_probability(self, x: Array) -> Array:
         """Logarithm of p at ``x`` (m, d), shape (m,)."""
@@ -64,7 +71,7 @@ class Support:
 
     def _condition(self, labels: Observations) -> GP:
         d = labels.x.shape[1]
-        hyper = Hyper(np.full(d, 0.5 * np.log(d)), np.array(0.0), np.zeros(1))
+        hyper = Hyper(np.full(d, 0.5 * np.log(d)), np.array(0.0), np.full(1, self._usual))
         gp: GP = _condition(spec=SPEC, hyper=hyper, data=labels.data(shaped_noise=False, best=0.0))
         return gp
 
@@ -84,8 +91,8 @@ class Support:
         if pending:
             points = np.array(pending)
             expected = np.where(self.log_probability(points) > np.log(0.5), 1.0, -1.0)
-            looked = Support(x.shape[1], self._noise)
-            looked._labels = self._labels.add(points, expected, self._noise)
+            looked = Support(x.shape[1])
+            looked._labels = self._labels.add(points, expected, self.noise)
             change = looked.log_probability(x) - self.log_probability(x)  # the mass has the probability in it
             return looked.propose(x, mass * np.exp(np.minimum(change, 50.0)), [])
         nodes, doubt = self._doubtful(x, mass)
@@ -105,3 +112,28 @@ class Support:
         cov = np.asarray(_covariance(spec=SPEC, gp=self._gp, a=a, b=b))
         sd = [np.sqrt(np.asarray(_predict(spec=SPEC, gp=self._gp, x=points)[1])) for points in (a, b)]
         return np.asarray(np.clip(cov / np.outer(*sd), -1.0, 1.0))
+
+
+class Works(Support):
+    """Belief on where one model's evaluations do not fail; failures by chance say nothing of a place."""
+
+    noise = CHANCE
+
+    @property
+    def _usual(self) -> float:
+        return max(0.0, float(self._labels.y.mean()))
+
+    def hopeless(self, x: Array) -> NDArray[np.bool_]:
+        """Whether evaluations at ``x`` (m, d) are too likely to fail, (m,)."""
+        found = self.log_probability(x) < np.log(HOPELESS)
+        return np.asarray(found & self._local) if found.any() else found
+
+    @property
+    def _local(self) -> bool:
+        """Whether each label is better foretold by its neighbours' than by how many have failed in all."""
+        assert self._gp is not None
+        left = leave_one_out(self._gp)
+        good = left.observed > 0
+        usual = (good.sum() + 1.0) / (len(good) + 2.0)
+        by_place = special.log_ndtr(np.where(good, 1.0, -1.0) * left.mean / left.sd)
+        return bool(by_place.sum() > np.log(np.where(good, usual, 1.0 - usual)).sum())
