@@ -63,7 +63,7 @@ def test_few_nodes_know_their_own_error() -> None:
     scatter = []
     for seed in range(40):
         nodes = Nodes.from_prior(few.model.prior, 64, np.random.default_rng(seed))
-        mixture = few.seen().nodes.mixture
+        mixture = few.seen.nodes.mixture
         scatter.append(few.evidence_at(nodes if mixture is None else nodes.with_mixture(mixture)).mean)
     assert 0.2 < 2.0 * np.sqrt(few.evidence.quadrature) / np.std(scatter) < 5.0  # of four sets together
 
