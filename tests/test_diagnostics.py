@@ -145,9 +145,13 @@ def kept(**changes: Any) -> dict[str, Any]:
 )
 def test_troubles_are_warned_of(changes: dict[str, Any], says: str) -> None:
     assert not [r for r in example_result(diagnostics={"Bath": kept()}).checks() if r.level == "warning"]
-    found = example_result(diagnostics={"Bath": kept(**changes)}).checks()
+    assert "warning" not in example_result(diagnostics={"Bath": kept()}).summary()
+    troubled = example_result(diagnostics={"Bath": kept(**changes)})
+    found = troubled.checks()
     assert [remark.model for remark in found if remark.level == "warning"] == ["Bath"]
-    assert says in found[0].text
+    assert says in found[0].text and troubled.summary().endswith(
+        "1 warning: see result.checks(), or the report."
+    )
 
 
 def test_what_smooth_surrogates_have_at_their_bounds_is_noted_only() -> None:
@@ -168,6 +172,8 @@ def test_verdicts_that_hang_by_a_thread_are_remarked_on() -> None:
     assert "The lead of Bath is small: whoever thought York 1.2 times as probable" in close.checks()[0].text
     turned = example_result((-10.0, -10.2), diagnostics={"Bath": kept()})
     assert any("twice as wide" in r.text and "York would be" in r.text for r in turned.checks())
+    unknown = example_result((-10.0, -10.2), diagnostics={"Bath": kept(width_sd=np.full(2, 29.0))})
+    assert not any("as wide" in r.text for r in unknown.checks())  # the surrogate does not reach there
     assert "of the evaluations of Bath failed" in example_result(failures=10).checks()[0].text
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from example_result import example_result
-from modelodds.verdict import table_text, verdict
+from modelodds.verdict import plus_minus, table_text, verdict
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,15 @@ def test_the_reason_of_failures_is_given() -> None:
 def test_the_table_fits_a_terminal() -> None:
     lines = table_text(example_result(mean=(-1234.5, -1300.0, -1400.0))).splitlines()
     assert max(map(len, lines)) <= 80 and "failures" not in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "says"),
+    [
+        (0.9554, 0.0221, "0.9554 ± 0.0221"),
+        (0.99989, 8e-7, "0.9998900 ± 0.0000008"),
+        (1.04e-4, 8e-7, "1.0e-04 ± 8.0e-07"),
+    ],
+)
+def test_small_uncertainties_are_not_printed_as_none(mean: float, sd: float, says: str) -> None:
+    assert plus_minus(mean, sd, 4) == says

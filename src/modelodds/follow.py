@@ -54,13 +54,8 @@ class Followers:
     def __init__(
         self, prior: Prior, method: Method, surrogate: Surrogate, support: Support, rng: np.random.Generator
     ) -> None:
-        self.prior, self.method, self.surrogate, self.support, self.rng = (
-            prior,
-            method,
-            surrogate,
-            support,
-            rng,
-        )
+        self.prior, self.method, self.rng = prior, method, rng
+        self.surrogate, self.support = surrogate, support
         self._nodes = Nodes.from_prior(prior, method.n_nodes, rng)
         self._others = [
             Nodes.from_prior(prior, method.n_nodes, np.random.default_rng(int(s)))
@@ -82,7 +77,7 @@ class Followers:
             start = nodes.mixture
             if start is None or attempt == 1:
                 start = seeded(nodes.x, weight, COMPONENTS, self.rng)
-            self._take_if_better(nodes.with_mixture(start.refitted(nodes.x, weight)))
+            self._take_if_better(self._look(nodes.with_mixture(start.refitted(nodes.x, weight))))
             if self.seen.effective > ENOUGH * self.method.n_nodes:
                 break
         n = len(self.surrogate.observations)
@@ -122,8 +117,7 @@ class Followers:
         log_mass += log_likelihood_at(self.method.weights, mean, variance, self.surrogate.squash)
         return Seen(nodes, mean, variance, log_mass, effective_size(log_mass))
 
-    def _take_if_better(self, nodes: Nodes) -> None:
-        found = self._look(nodes)
+    def _take_if_better(self, found: Seen) -> None:
         if found.effective >= self.seen.effective:
             self.seen = found
 
@@ -148,8 +142,7 @@ class Followers:
             found = self._look(nodes.with_mixture(start.refitted(nodes.x, weight)))
             if power == 1.0:
                 break
-        if found.effective >= self.seen.effective:
-            self.seen = found
+        self._take_if_better(found)
 
 
 def _power(base: Array, log_likelihood: Array, size: float) -> float:

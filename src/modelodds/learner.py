@@ -251,9 +251,8 @@ class Learner:
         found = np.concatenate([by_mass, by_prior])
         hopeless = self.works.hopeless(found)
         if hopeless.any() and not hopeless.all():
-            found = found[
-                np.resize(np.flatnonzero(~hopeless), len(found))
-            ]  # as many, so that it compiles once
+            others = np.flatnonzero(~hopeless)
+            found = found[np.resize(others, len(found))]  # as many as before: it is compiled for so many
         return found
 
     # ------------------------------------------------------------------ uphill
