@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from example_gp import covariance64, predict64
-from modelodds.support import SPEC, Support
+from modelodds.support import SPEC, Support, Works
 
 Array = NDArray[np.float64]
 
@@ -109,3 +109,31 @@ def test_labels_that_contradict_each_other_are_survived() -> None:
     np.testing.assert_allclose(np.exp(support.log_probability(x)), 0.5, atol=0.05)
     assert np.isfinite(support.variance(NODES, mass(support)))
     assert np.isfinite(support.propose(NODES, mass(support), []).score)
+
+
+def failing(x: Array, worked: NDArray[np.bool_]) -> Works:
+    works = Works(x.shape[1])
+    for point, good in zip(x, worked, strict=True):
+        works.tell(point, bool(good))
+    return works
+
+
+def test_nothing_is_held_back_until_something_failed() -> None:
+    assert failing(NODES[:10], np.ones(10, dtype=bool)).promising(NODES).all()
+    assert failing(NODES[:10], np.zeros(10, dtype=bool)).promising(NODES).all()  # there is nowhere to go
+
+
+def test_points_beyond_an_edge_where_evaluations_fail_are_not_asked_for() -> None:
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    works = failing(x, x[:, 0] < 0.8)
+    deep, fine = NODES[NODES[:, 0] > 1.2], NODES[NODES[:, 0] < -0.5]
+    assert not works.promising(deep).any()
+    assert works.promising(fine).mean() > 0.8
+    assert works.promising(NODES, room=1.0).sum() > works.promising(NODES).sum()
+    assert works.promising(deep, room=1.0).mean() < 0.1
+
+
+def test_failures_by_chance_hold_nothing_back() -> None:
+    rng = np.random.default_rng(0)
+    kept = [failing(x, rng.random(40) > 0.2).promising(NODES).all() for x in rng.normal(size=(20, 40, 2))]
+    assert sum(kept) >= 16

@@ -91,7 +91,7 @@ class Known(NamedTuple):
 
     surrogate: Surrogate
     barren: list[Array]  # points (d,) that gave nothing
-    inside: Callable[[Array], NDArray[np.bool_]]  # which of points (m, d) the prior allows
+    inside: Callable[[Array], NDArray[np.bool_]]  # which of points (m, d) may be asked for
     everywhere: Array  # (m, d) points of the prior
     hint: Array | None  # (d,) where another model says this one may be good
 

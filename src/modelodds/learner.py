@@ -212,7 +212,7 @@ class Learner:
         """Best point under the acquisition called ``rule``, the model being as ``view`` has it."""
         bounds = np.clip(self.model.prior.bounds, -REACH, REACH)
         found = propose(rule, self.surrogate.spec, view, self._candidates(), bounds)
-        if not self._inside(found.x[None])[0] or self.works.hopeless(found.x[None])[0]:
+        if not (self._inside(found.x[None]) & self.works.promising(found.x[None])).all():
             found = found._replace(x=found.candidate)  # the refinement left a joint prior, or what works
         return found
 
@@ -249,10 +249,9 @@ class Learner:
         by_mass = nodes.x[systematic(self.seen.mass, CANDIDATES[0])]
         by_prior = nodes.inside[self.rng.integers(len(nodes.inside), size=CANDIDATES[1])]
         found = np.concatenate([by_mass, by_prior])
-        hopeless = self.works.hopeless(found)
-        if hopeless.any() and not hopeless.all():
-            others = np.flatnonzero(~hopeless)
-            found = found[np.resize(others, len(found))]  # as many as before: it is compiled for so many
+        promising = np.flatnonzero(self.works.promising(found))
+        if 0 < len(promising) < len(found):
+            found = found[np.resize(promising, len(found))]  # as many: it is compiled for so many
         return found
 
     # ------------------------------------------------------------------ uphill
@@ -265,7 +264,10 @@ class Learner:
             self.climb.rest(query)
             return None
         everywhere, hint = self.seen.nodes.inside, self._hint(others)
-        return self.climb.step(query, Known(self.surrogate, self.barren, self._inside, everywhere, hint))
+        return self.climb.step(query, Known(self.surrogate, self.barren, self._climbable, everywhere, hint))
+
+    def _climbable(self, x: Array) -> NDArray[np.bool_]:
+        return self._inside(x) & self.works.promising(x, room=1.0)
 
     def _hint(self, others: Iterable["Learner"]) -> Array | None:
         """The best point, with the parameters it shares with another model as they are best there, (d,)."""

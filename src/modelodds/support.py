@@ -12,9 +12,12 @@ with w_s the share of node s in the evidence; the factor 4 p (1 - p) keeps from 
 known.
 """
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
+from scipy.spatial import distance
 
 from modelodds.nodes import systematic
 from modelodds.precision import jit64
@@ -28,7 +31,7 @@ Array = NDArray[np.float64]
 SPEC = Spec("matern32", "constant")
 LABEL_NOISE = 0.05  # variance of a label: close labels of opposite sign need not be threaded
 CHANCE = 0.5  # the same of evaluations that fail or do not, which may be by chance
-HOPELESS = 0.4  # probability that an evaluation works, below which it is not asked for
+NEARER = 16.0  # times as much room to the next failure as to the next success, if a point is to be asked for
 SUMMED = 512  # nodes and candidates that double sums run over
 
 _condition = jit64(condition, static=("spec",))
@@ -64,16 +67,17 @@ class Support:
         """Logarithm of p at ``x`` (m, d), shape (m,)."""
         if not self.bounded:
             return np.zeros(len(x))
-        if self._gp is None:
-            self._gp = self._condition(self._labels)
-        mean, variance = _predict(spec=SPEC, gp=self._gp, x=x)
+        mean, variance = _predict(spec=SPEC, gp=self._conditioned, x=x)
         return np.asarray(special.log_ndtr(np.asarray(mean) / np.sqrt(np.asarray(variance))))
 
-    def _condition(self, labels: Observations) -> GP:
-        d = labels.x.shape[1]
-        hyper = Hyper(np.full(d, 0.5 * np.log(d)), np.array(0.0), np.full(1, self._usual))
-        gp: GP = _condition(spec=SPEC, hyper=hyper, data=labels.data(shaped_noise=False, best=0.0))
-        return gp
+    @property
+    def _conditioned(self) -> GP:
+        if self._gp is None:
+            d = self._labels.x.shape[1]
+            hyper = Hyper(np.full(d, 0.5 * np.log(d)), np.array(0.0), np.full(1, self._usual))
+            data = self._labels.data(shaped_noise=False, best=0.0)
+            self._gp = cast(GP, _condition(spec=SPEC, hyper=hyper, data=data))
+        return self._gp
 
     def variance(self, x: Array, mass: Array) -> float:
         """The boundary's share of the log-evidence's variance.
@@ -109,8 +113,9 @@ class Support:
         return x[systematic(u, SUMMED)], float(u.sum())
 
     def _correlation(self, a: Array, b: Array) -> Array:
-        cov = np.asarray(_covariance(spec=SPEC, gp=self._gp, a=a, b=b))
-        sd = [np.sqrt(np.asarray(_predict(spec=SPEC, gp=self._gp, x=points)[1])) for points in (a, b)]
+        gp = self._conditioned
+        cov = np.asarray(_covariance(spec=SPEC, gp=gp, a=a, b=b))
+        sd = [np.sqrt(np.asarray(_predict(spec=SPEC, gp=gp, x=points)[1])) for points in (a, b)]
         return np.asarray(np.clip(cov / np.outer(*sd), -1.0, 1.0))
 
 
@@ -123,16 +128,23 @@ class Works(Support):
     def _usual(self) -> float:
         return max(0.0, float(self._labels.y.mean()))
 
-    def hopeless(self, x: Array) -> NDArray[np.bool_]:
-        """Whether evaluations at ``x`` (m, d) are too likely to fail, (m,)."""
-        found = self.log_probability(x) < np.log(HOPELESS)
-        return np.asarray(found & self._local) if found.any() else found
+    def promising(self, x: Array, room: float = NEARER) -> NDArray[np.bool_]:
+        """Which of points ``x`` (m, d) may be asked for, (m,): those near to one that has worked.
+
+        The ball that reaches to the next failure must have ``room`` times the volume of that which reaches
+        to the next success. Where more is to be learnt beyond an edge than before it, nothing weaker keeps
+        a search from trying the edge without end.
+        """
+        worked = self._labels.y > 0
+        if worked.all() or not worked.any() or not self._local:
+            return np.ones(len(x), dtype=bool)
+        success, failure = (distance.cdist(x, self._labels.x[which]).min(1) for which in (worked, ~worked))
+        return np.asarray(success * room ** (1.0 / x.shape[1]) < failure)
 
     @property
     def _local(self) -> bool:
         """Whether each label is better foretold by its neighbours' than by how many have failed in all."""
-        assert self._gp is not None
-        left = leave_one_out(self._gp)
+        left = leave_one_out(self._conditioned)
         good = left.observed > 0
         usual = (good.sum() + 1.0) / (len(good) + 2.0)
         by_place = special.log_ndtr(np.where(good, 1.0, -1.0) * left.mean / left.sd)
