@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from modelodds.session import Belief, Session
+from modelodds.verdict import plus_minus
 
 LINES = 10  # plain lines in a log, spread over the budget
 LOST = 100.0  # nats: a log-evidence less certain than this is not worth a number
@@ -91,7 +92,7 @@ class Progress:
         if belief is None:
             return "initial points"
         shares = zip(self.session.models, belief.probabilities, belief.probability_sd, strict=True)
-        return ", ".join(f"{m.name} {p:.3f} ± {sd:.3f}" for m, p, sd in shares)
+        return ", ".join(f"{m.name} {plus_minus(p, sd, 3)}" for m, p, sd in shares)
 
     # ------------------------------------------------------------------ a terminal
 
@@ -120,7 +121,7 @@ class Progress:
         prior = np.log([m.prior_probability for m in self.session.models])
         gap = belief.mean[i] + prior[i] - belief.mean[best] - prior[best]
         return [
-            f"{belief.probabilities[i]:.3f} ± {belief.probability_sd[i]:.3f}",
+            plus_minus(belief.probabilities[i], belief.probability_sd[i], 3),
             _nats(belief.mean[i], belief.sd[i]),
             "best" if i == best else _nats(gap, belief.log_odds_sd(i, best)),
         ]
