@@ -101,7 +101,7 @@ def test_the_command_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     write_survey(tmp_path / "data" / "dla", null, [(spectrum, [(2.05, 20.9)])])
     monkeypatch.setenv(VARIABLE, str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
-    words = ["reproduce", "dla", "--repeats", "1", "--jobs", "1"]
+    words = ["reproduce", "dla", "--repeats", "1", "--jobs", "0"]
     words += ["--method", "bridge_told", "--method", "reversible_jump"]
     monkeypatch.setattr(experiment, "BUDGET", 56)
     done = CliRunner().invoke(app, words)

@@ -224,7 +224,7 @@ def test_leaderboard_runs_what_is_missing_and_prints_two_tables(
     monkeypatch.setattr(board, "SAMPLERS", 150)
     out = tmp_path / "curves.csv.gz"
     words = ["leaderboard", "--problem", "plane", "--problem", "nested-3", "--method", "monte_carlo",
-             "--jobs", "1", "--out", str(out)]  # fmt: skip
+             "--jobs", "0", "--out", str(out)]  # fmt: skip
     done = invoke(*words, "--seeds", "2")
     assert done.exit_code == 0, done.output
     lines = [line.split() for line in done.output.splitlines() if "monte_carlo" in line]
@@ -244,7 +244,7 @@ def test_leaderboard_runs_what_is_missing_and_prints_two_tables(
 def test_reproduce_synthetic_runs_and_prints_its_table(tmp_path: Path) -> None:
     out = tmp_path / "curves.csv.gz"
     words = ["reproduce", "synthetic", "--dimension", "1", "--datasets", "2", "--method", "monte_carlo",
-             "--jobs", "1", "--out", str(out)]  # fmt: skip
+             "--jobs", "0", "--out", str(out)]  # fmt: skip
     done = invoke(*words)
     assert done.exit_code == 0, done.output
     (line,) = [line.split() for line in done.output.splitlines() if "1  monte_carlo" in line]
@@ -276,7 +276,7 @@ def test_a_table_of_nothing_is_refused_in_words(command: list[str], tmp_path: Pa
 
 def test_figures_and_markdown_of_the_leaderboard(tmp_path: Path) -> None:
     out = tmp_path / "curves.csv.gz"
-    words = ["leaderboard", "--problem", "plane", "--method", "monte_carlo", "--seeds", "2", "--jobs", "1"]
+    words = ["leaderboard", "--problem", "plane", "--method", "monte_carlo", "--seeds", "2", "--jobs", "0"]
     done = invoke(*words, "--out", str(out), "--markdown", "--figures", str(tmp_path / "figures"))
     assert done.exit_code == 0, done.output
     assert "| plane | monte_carlo | 2 |" in done.output

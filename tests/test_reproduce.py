@@ -354,7 +354,7 @@ def test_reproduce_model_choice_borrows_runs_and_draws(tmp_path: Path) -> None:
         tmp_path / "model_choice" / "curves.csv.gz",
         ["--method", "monte_carlo", "--method", "bridge"],
     )
-    words = ["--datasets", "2", "--dimension", "1", "--jobs", "1"]
+    words = ["--datasets", "2", "--dimension", "1", "--jobs", "0"]
     ran = tmp_path / "synthetic" / "curves.csv.gz"
     assert invoke("reproduce", "synthetic", *words, "--method", "bridge", "--out", str(ran)).exit_code == 0
     done = invoke("reproduce", "model-choice", *words, *methods, "--out", str(out), "--markdown")
@@ -373,7 +373,7 @@ def test_reproduce_model_choice_borrows_runs_and_draws(tmp_path: Path) -> None:
 def test_runs_of_other_code_are_told_of_and_redone(tmp_path: Path) -> None:
     out = tmp_path / "curves.csv.gz"
     words = ["reproduce", "synthetic", "--dimension", "1", "--datasets", "2", "--method", "bridge",
-             "--jobs", "1", "--out", str(out)]  # fmt: skip
+             "--jobs", "0", "--out", str(out)]  # fmt: skip
     assert "other code" not in invoke(*words).output
     rows = read(out)
     rows.assign(code=rows.code.where(rows.dataset == 0)).to_csv(out, index=False)  # as before it was noted
@@ -385,7 +385,7 @@ def test_runs_of_other_code_are_told_of_and_redone(tmp_path: Path) -> None:
 
 def test_runs_done_together_are_the_runs_of_processes(tmp_path: Path) -> None:
     found = []
-    for name, how in {"one": ["--jobs", "1"], "two": ["--together", "2"]}.items():
+    for name, how in {"one": ["--jobs", "0"], "two": ["--together", "2"]}.items():
         out = tmp_path / name / "curves.csv"
         words = ["reproduce", "synthetic", "--dimension", "1", "--datasets", "3", "--method", "monte_carlo"]
         done = invoke(*words, *how, "--out", str(out))

@@ -24,6 +24,7 @@ def describe(models: tuple[Model, ...]) -> list[dict[str, Any]]:
             "prior_probability": m.prior_probability,
             "cost": m.cost,
             "shared": dict(m.shared),
+            "exchangeable": [list(group) for group in m.exchangeable],
         }
         for m in models
     ]
@@ -74,6 +75,9 @@ def _model_differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
             found.append(f"its {words} was {then[key]:g}, now {now[key]:g}")
     if then.get("shared", {}) != now["shared"]:
         found.append(f"its declared sharing was {then.get('shared', {})}, now {now['shared']}")
+    before, after = (m.get("exchangeable", []) for m in (then, now))
+    if before != after:
+        found.append(f"its exchangeable parameters were {before}, now {after}")
     return found
 
 

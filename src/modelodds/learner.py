@@ -46,7 +46,7 @@ class Learner:
 
     def __init__(self, model: Model, method: Method, rng: np.random.Generator) -> None:
         self.model, self.method, self.rng = model, method, rng
-        self.surrogate = Surrogate(model.dim, method)
+        self.surrogate = Surrogate(model.dim, method, model.blocks if method.exchange else ())
         self.support = Support(model.dim)
         self.out: dict[int, Array] = {}  # points asked for, by the query's id
         self.works = Works(model.dim)  # where evaluations do not fail

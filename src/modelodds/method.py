@@ -94,6 +94,11 @@ class Method:
     costs: str = "given"
     coupling: str = "independent"
 
+    @property
+    def exchange(self) -> bool:
+        """Whether surrogates heed exchangeable parameters: the paper's and coupled ones do not."""
+        return self.fit == "log" and self.mean == "full_quadratic" and self.coupling == "independent"
+
     def __post_init__(self) -> None:
         for option, known in CHOICES.items():
             if getattr(self, option) not in known:

@@ -1,6 +1,6 @@
 """Model: a name, a log-likelihood, a prior, a prior probability."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -9,6 +9,9 @@ import numpy as np
 
 from modelodds.errors import ModelError
 from modelodds.prior import Prior
+
+MOST_GROUPS = 4  # of exchangeable parameters: all their permutations are summed over
+QUANTILES = np.array([0.03, 0.2, 0.5, 0.7, 0.98])  # at which priors that should be alike are compared
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,10 @@ class Model:
     shared
         From parameters of this model to what other models call the same: ``{"slope": "w1"}``. Only
         ``Method(coupling="shared")`` asks for it; parameters of one name and one prior are shared anyway.
+    exchangeable
+        Groups of parameters that can change places without changing the likelihood, alike in their priors:
+        ``[("z_1", "size_1"), ("z_2", "size_2")]`` of two absorbers. The surrogate then learns one function
+        of a single group, and how far groups just add up (``surrogate/exchange.py``).
     """
 
     name: str
@@ -43,6 +50,7 @@ class Model:
     vectorized: bool = False
     cost: float = 1.0
     shared: Mapping[str, str] = field(default_factory=dict, hash=False)
+    exchangeable: Sequence[Sequence[str]] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -63,6 +71,7 @@ class Model:
         object.__setattr__(self, "prior_probability", self._positive("prior_probability", hint))
         object.__setattr__(self, "cost", self._positive("cost"))
         object.__setattr__(self, "shared", self._checked_shared())
+        object.__setattr__(self, "exchangeable", self._checked_exchangeable())
 
     def _positive(self, name: str, hint: str = "") -> float:
         value = getattr(self, name)
@@ -86,6 +95,35 @@ class Model:
             if names.count(name) > 1:
                 raise ModelError(f"shared of model {self.name!r} calls two of its parameters {name!r}")
         return shared
+
+    def _checked_exchangeable(self) -> tuple[tuple[str, ...], ...]:
+        wrong = f"exchangeable of model {self.name!r}"
+        if isinstance(self.exchangeable, str) or any(isinstance(group, str) for group in self.exchangeable):
+            raise ModelError(f"{wrong} must be groups of names such as [('z_1', 'n_1'), ('z_2', 'n_2')]")
+        groups = tuple(tuple(group) for group in self.exchangeable)
+        if not groups:
+            return ()
+        components, named = self.prior.components, [name for group in groups for name in group]
+        if not 2 <= len(groups) <= MOST_GROUPS or len({len(group) for group in groups}) > 1 or not named:
+            raise ModelError(f"{wrong} must be 2 to {MOST_GROUPS} groups of as many names each")
+        for name in named:
+            if name not in components:
+                raise ModelError(
+                    f"{wrong} names {name!r}, which is not a free parameter with a distribution of its own"
+                )
+            if named.count(name) > 1:
+                raise ModelError(f"{wrong} names {name!r} twice")
+        for alike in zip(*groups, strict=True):
+            points = [components[name].ppf(QUANTILES) for name in alike]
+            if not all(np.allclose(points[0], other, rtol=1e-9) for other in points):
+                raise ModelError(f"{wrong}: {' and '.join(alike)} must have the same prior to change places")
+        return groups
+
+    @property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """The exchangeable groups by their positions among the free parameters."""
+        free = [name for name in self.prior.names if name not in self.prior.fixed]
+        return tuple(tuple(free.index(name) for name in group) for group in self.exchangeable)
 
     @property
     def dim(self) -> int:

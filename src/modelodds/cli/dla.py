@@ -68,7 +68,10 @@ def dla(
         found = []
         todo = [Task(str(path)) for path in spectra]
         for rows in track(
-            sweep(todo, work, kept, jobs), total=len(todo), description="deciding", transient=True
+            sweep(todo, work, kept, jobs if jobs > 1 else 0),
+            total=len(todo),
+            description="deciding",
+            transient=True,
         ):
             found += list(rows)
         _print(found, most)

@@ -17,7 +17,7 @@ def leaderboard(
         list[str] | None, typer.Option(metavar="NAME", help="May be repeated; ours by default.")
     ] = None,
     seeds: Annotated[str, typer.Option(metavar="N", help="How many, or FIRST:AFTER_LAST.")] = "20",
-    jobs: Annotated[int, typer.Option(metavar="N", help="Processes.")] = 2,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes; 0: this one.")] = 2,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where runs are kept; those in it are skipped.")
     ] = None,

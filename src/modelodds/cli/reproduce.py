@@ -21,7 +21,7 @@ app = typer.Typer(no_args_is_help=True, help="The experiments of Chai et al. (20
 
 Datasets = Annotated[str, typer.Option(metavar="N", help="How many, or FIRST:AFTER_LAST.")]
 Method = Annotated[list[str] | None, typer.Option(metavar="NAME", help="May be repeated; all by default.")]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Processes.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Processes; 0: this one.")]
 Dask = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler to run on instead.")
 ]
@@ -231,7 +231,7 @@ def dla(
     spectrum: Annotated[list[str] | None, typer.Option(help="PLATE-MJD-FIBER; may be repeated.")] = None,
     repeats: Annotated[str, typer.Option(help="How many, or FIRST:AFTER_LAST.")] = "5",
     method: Annotated[list[str] | None, typer.Option(help="May be repeated; the paper's by default.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    jobs: Annotated[int, typer.Option(help="Processes; 0: this one.")] = 2,
     out: Annotated[Path | None, typer.Option(help="Where runs are kept; those in it are skipped.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Figure 3, as .png and .svg; beside the runs.")] = None,
     table_only: Annotated[bool, typer.Option("--table", help="Only the table of what is there.")] = False,
@@ -276,7 +276,7 @@ def dla(
 @app.command("dla-truth")
 def dla_truth(
     spectrum: Annotated[list[str] | None, typer.Option(help="PLATE-MJD-FIBER; may be repeated.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    jobs: Annotated[int, typer.Option(help="Processes; 0: this one.")] = 2,
     out: Annotated[Path | None, typer.Option(help="Where they are kept; those in it are skipped.")] = None,
 ) -> None:
     """Ground truth of that experiment: log-evidences of no, one and two absorbers, each with its error."""
@@ -299,7 +299,7 @@ def dla_truth(
 @app.command("dla-catalogue")
 def dla_catalogue(
     spectrum: Annotated[list[str] | None, typer.Option(help="PLATE-MJD-FIBER; may be repeated.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 2,
+    jobs: Annotated[int, typer.Option(help="Processes; 0: this one.")] = 2,
     out: Annotated[Path | None, typer.Option(help="Where rows are kept; those in it are skipped.")] = None,
 ) -> None:
     """Catalogued absorbers against the one-absorber posterior, by dense quadrature.

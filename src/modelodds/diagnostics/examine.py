@@ -32,6 +32,7 @@ from modelodds.evidence import log_likelihood_at
 from modelodds.learner import CANDIDATES, REACH, Learner, Report
 from modelodds.nodes import Nodes, effective_size
 from modelodds.propose import scores
+from modelodds.surrogate.exchange import slots
 from modelodds.surrogate.fit import hyper_prior
 from modelodds.surrogate.kernels import KERNELS
 from modelodds.surrogate.leave_one_out import leave_one_out
@@ -83,11 +84,13 @@ def _at_bounds(learner: Learner) -> list[str]:
         return []
     d, hyper = learner.model.dim, learner.surrogate.gp.hyper
     limits = hyper_prior(learner.surrogate.spec, d, learner.method.fit == "log")
+    each = slots(learner.surrogate.spec.blocks, d)  # exchangeable parameters have one length-scale
+    where = np.append(each, each.max() + 1)
     free = [name for name in learner.model.prior.names if name not in learner.model.prior.fixed]
     values = np.append(np.asarray(hyper.log_lengthscale), float(hyper.log_amplitude))
     labels = [f"length-scale of {name}" for name in free] + ["amplitude"]
     found = []
-    for label, value, low, high in zip(labels, values, limits.lower, limits.upper, strict=False):
+    for label, value, low, high in zip(labels, values, limits.lower[where], limits.upper[where], strict=True):
         if min(value - low, high - value) < 1e-3:
             found.append(f"{label} at its {'lower' if value - low < high - value else 'upper'} limit")
     return found

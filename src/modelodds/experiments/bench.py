@@ -71,7 +71,7 @@ def errors(problem: Problem, result: Result) -> dict[str, float]:
 
 def run_all(tasks: Iterable[Task], out: Path | None = None, jobs: int = 1) -> Iterator[dict[str, object]]:
     """Rows as they come; those that ``out`` has already are given first, and new ones are appended to it."""
-    for rows in sweep(tasks, _rows, out, jobs):
+    for rows in sweep(tasks, _rows, out, jobs if jobs > 1 else 0):
         yield from rows
 
 

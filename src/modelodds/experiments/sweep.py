@@ -40,13 +40,15 @@ def sweep(
     tasks: Iterable[T],
     work: Callable[[T], Sequence[Row]],
     out: Path | None = None,
-    jobs: int = 1,
+    jobs: int = 0,
     executor: Executor | None = None,
     redo: bool = False,
 ) -> Iterator[Sequence[Row]]:
     """Rows of every task: those that ``out`` has already first, then the others' as they are done.
 
-    ``jobs`` processes do the work, or an ``executor`` of one's own. With ``redo``, tasks whose rows are of
+    ``jobs`` processes do the work, or an ``executor`` of one's own, or this process if there are none. The
+    processes have their linear algebra on one thread each, so that what a run finds does not depend on how
+    many cores there are. With ``redo``, tasks whose rows are of
     other code are done again, and those rows are dropped.
     """
     tasks = list(tasks)
@@ -85,7 +87,7 @@ class Stamped(Generic[T]):
 def _done(
     tasks: list[T], work: Callable[[T], Sequence[Row]], jobs: int, executor: Executor | None
 ) -> Iterator[Sequence[Row]]:
-    if executor is None and (jobs <= 1 or len(tasks) <= 1):
+    if not tasks or (executor is None and jobs < 1):
         yield from map(work, tasks)
         return
     with _environment(FOR_WORKERS if executor is None else {}):

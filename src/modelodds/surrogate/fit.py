@@ -14,11 +14,13 @@ from jax.scipy.linalg import solve_triangular
 from scipy import optimize
 
 from modelodds.precision import Array, jit64
+from modelodds.surrogate.exchange import Blocks, slots
 from modelodds.surrogate.gp import RELATIVE_NUGGET, Data, Hyper, Spec, log_marginal, prior_covariance
 from modelodds.surrogate.means import mean_function, n_hyper
 
 LENGTHSCALE_BOUNDS = (0.01, 100.0)
 AMPLITUDE_BOUNDS = (1e-2, 1e4)
+RHO = 0.3  # of exchangeable parts: what they have beside their sum
 TRIAL = 8  # iterations after which ...
 FINALISTS = 2  # ... only this many searches go on
 
@@ -38,8 +40,10 @@ def hyper_prior(spec: Spec, d: int, log_space: bool, typical_gap: float = 10.0) 
     Length-scales near sqrt(d), where a stationary kernel on the unit ball is neither flat nor white;
     amplitudes of a few nats. In the original space an amplitude of s nats makes likelihoods vary by exp(s),
     so it is held nearer to one. Coefficients of a quadratic mean are of the size by which observations fall
-    below the best, ``typical_gap``.
+    below the best, ``typical_gap``. Exchangeable parts have the same length-scales, and beside their sum a
+    share that the last hyperparameter tells.
     """
+    d = n_lengthscales(spec, d)
     loc = [0.5 * np.log(d)] * d + [np.log(5.0) if log_space else 0.0]
     scale = [1.0] * d + [1.5 if log_space else 1.0]
     lower = [np.log(LENGTHSCALE_BOUNDS[0])] * d + [np.log(AMPLITUDE_BOUNDS[0])]
@@ -51,11 +55,22 @@ def hyper_prior(spec: Spec, d: int, log_space: bool, typical_gap: float = 10.0) 
     if spec.mean == "quadratic":
         loc, scale = loc + [0.0] * d + [0.0] * d, scale + [1.0] * d + [1.5] * d
         lower, upper = lower + [-5.0] * d + [-6.0] * d, upper + [5.0] * d + [5.0] * d
+    if spec.blocks:
+        loc, scale, lower, upper = [*loc, np.log(RHO)], [*scale, 1.5], [*lower, -6.0], [*upper, 3.0]
     return HyperPrior(*(np.array(part, dtype=float) for part in (loc, scale, lower, upper)))
 
 
-def unflatten(vector: Array, d: int, kernel: Array | int = 0) -> Hyper:
+def n_lengthscales(spec: Spec, d: int) -> int:
+    """How many different length-scales there are in ``d`` dimensions."""
+    return int(slots(spec.blocks, d).max()) + 1 if spec.blocks else d
+
+
+def unflatten(vector: Array, d: int, kernel: Array | int = 0, blocks: Blocks = ()) -> Hyper:
     """Hyperparameters from their flat vector (h,)."""
+    if blocks:
+        each = slots(blocks, d)
+        p = int(each.max()) + 1
+        return Hyper(vector[each], vector[p], vector[p + 1 : -1], kernel, vector[-1])
     return Hyper(vector[:d], vector[d], vector[d + 1 :], kernel)
 
 
@@ -80,7 +95,7 @@ def _objective(
     vector: Array, kernel: Array, data: Data, loc: Array, scale: Array, spec: Spec, log_space: bool
 ) -> Array:
     marginal = log_marginal if log_space else log_marginal_original
-    hyper = unflatten(vector, data.x.shape[1], kernel)
+    hyper = unflatten(vector, data.x.shape[1], kernel, spec.blocks)
     return 0.5 * jnp.sum(((vector - loc) / scale) ** 2) - marginal(spec, hyper, data)
 
 
@@ -93,10 +108,11 @@ class Fit(NamedTuple):
     vector: np.ndarray  # (h,)
     loss: float
     kernel: int
+    blocks: Blocks = ()
 
     def hyper(self, d: int) -> Hyper:
         """The hyperparameters by name."""
-        return unflatten(self.vector, d, self.kernel)
+        return unflatten(self.vector, d, self.kernel, self.blocks)
 
 
 def fit(
@@ -138,7 +154,7 @@ def start_points(spec: Spec, prior: HyperPrior, data: Data, starts: int) -> list
 
     Where the observations spread by more than the prior expects, one more start has their amplitude.
     """
-    d = data.x.shape[1]
+    d = n_lengthscales(spec, data.x.shape[1])
     points = []
     spread = float(np.log(np.std(np.asarray(data.y)[np.asarray(data.mask) > 0]) + 1e-9))
     amplitudes = [prior.loc[d]] * starts
@@ -181,7 +197,7 @@ def _search(
         bounds=optimize.Bounds(prior.lower, prior.upper),
         options={"maxiter": max_iterations, "ftol": 1e-7},
     )
-    return Fit(np.asarray(found.x), float(found.fun), kernel)
+    return Fit(np.asarray(found.x), float(found.fun), kernel, spec.blocks)
 
 
 __all__ = [

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
 from modelodds.precision import Array
+from modelodds.surrogate.exchange import Blocks, exchangeable_correlation, exchangeable_variance
 from modelodds.surrogate.kernels import correlation, squared_distance
 from modelodds.surrogate.means import basis, mean_function
 
@@ -26,6 +27,7 @@ class Spec(NamedTuple):
 
     kernel: str  # a name in KERNELS, or "any": as Hyper.kernel says
     mean: str  # a name in MEANS
+    blocks: Blocks = ()  # columns of x that can be exchanged for each other
 
 
 class Hyper(NamedTuple):
@@ -35,6 +37,7 @@ class Hyper(NamedTuple):
     log_amplitude: Array  # ()
     mean: Array  # as means.n_hyper says
     kernel: Array | int = 0  # position in KERNELS, for a Spec of kernel "any"
+    log_rho: Array | float = 0.0  # what exchangeable parts have beside their sum, for a Spec with blocks
 
 
 class Data(NamedTuple):
@@ -78,10 +81,23 @@ def prior_covariance(spec: Spec, hyper: Hyper, a: Array, b: Array, apart: Array 
 
     ``apart`` (n,) are squared distances of ``a`` from the space of ``b``, if there are any.
     """
+    if spec.blocks:
+        scale, rho = jnp.exp(hyper.log_lengthscale), jnp.exp(hyper.log_rho)
+        shape = exchangeable_correlation(spec.kernel, hyper.kernel, spec.blocks, scale, rho, a, b)
+        return jnp.exp(2.0 * hyper.log_amplitude) * shape
     r2 = squared_distance(a, b, jnp.exp(hyper.log_lengthscale))
     if apart is not None:
         r2 = r2 + apart[:, None]
     return jnp.exp(2.0 * hyper.log_amplitude) * correlation(spec.kernel, hyper.kernel, r2)
+
+
+def prior_variance(spec: Spec, hyper: Hyper, x: Array) -> Array:
+    """The diagonal of the kernel matrix of ``x`` (m, d) with itself, (m,) or one number for all."""
+    variance = jnp.exp(2.0 * hyper.log_amplitude)
+    if not spec.blocks:
+        return variance
+    scale, rho = jnp.exp(hyper.log_lengthscale), jnp.exp(hyper.log_rho)
+    return variance * exchangeable_variance(spec.kernel, hyper.kernel, spec.blocks, scale, rho, x)
 
 
 def relative_nugget(hyper: Hyper) -> Array:
@@ -97,7 +113,9 @@ def condition(spec: Spec, hyper: Hyper, data: Data) -> GP:
     chol = jnp.linalg.cholesky(kernel + jnp.diag(diagonal))
     residual = (data.y - mean_function(spec.mean, hyper.mean, data.x)) * mask
     white = solve_triangular(chol, residual, lower=True)
-    design = solve_triangular(chol, basis(spec.mean, hyper.mean, data.x) * mask[:, None], lower=True)
+    design = solve_triangular(
+        chol, basis(spec.mean, hyper.mean, data.x, spec.blocks) * mask[:, None], lower=True
+    )
     rest, basis_chol, beta = coefficients(white, design)
     return GP(hyper, data, chol, rest, design, basis_chol, beta)
 
@@ -142,7 +160,7 @@ def _cross_covariance(spec: Spec, gp: GP, x: Array) -> Array:
 
 def _mixed_basis(spec: Spec, gp: GP, x: Array) -> Array:
     """Basis functions (m, p) at ``x`` (m, d), of independent coefficients."""
-    own = basis(spec.mean, gp.hyper.mean, x)
+    own = basis(spec.mean, gp.hyper.mean, x, spec.blocks)
     return own if gp.borrowed is None else own @ gp.borrowed.mix
 
 
@@ -156,7 +174,7 @@ def moments(spec: Spec, gp: GP, x: Array, v: Array, s: Array) -> tuple[Array, Ar
     mean = mean_function(spec.mean, gp.hyper.mean, x) + _mixed_basis(spec, gp, x) @ gp.beta + v.T @ gp.white
     if gp.borrowed is not None:
         mean = mean + gp.borrowed.level
-    variance = jnp.exp(2.0 * gp.hyper.log_amplitude) - (v * v).sum(0) + (s * s).sum(0)
+    variance = prior_variance(spec, gp.hyper, x) - (v * v).sum(0) + (s * s).sum(0)
     return mean, jnp.maximum(variance, 1e-12)
 
 

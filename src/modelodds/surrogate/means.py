@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modelodds.precision import Array
+from modelodds.surrogate.exchange import Blocks, members
 
 MEANS = ("constant", "quadratic", "full_quadratic")
 
@@ -23,8 +24,9 @@ def n_hyper(mean: str, d: int) -> int:
     return 1 + 2 * d if mean == "quadratic" else 1
 
 
-def n_basis(mean: str, d: int) -> int:
+def n_basis(mean: str, d: int, blocks: Blocks = ()) -> int:
     """How many coefficients the basis has in ``d`` dimensions."""
+    d = members(blocks, d).shape[1] if blocks else d
     return (d + 1) * (d + 2) // 2 if mean == "full_quadratic" else 0
 
 
@@ -38,9 +40,14 @@ def mean_function(mean: str, hyper: Array, x: Array) -> Array:
     return jnp.zeros(x.shape[0])
 
 
-def basis(mean: str, hyper: Array, x: Array) -> Array:
-    """Basis functions (n, p) at ``x`` (n, d), scaled for coefficients that are standard normal a priori."""
+def basis(mean: str, hyper: Array, x: Array, blocks: Blocks = ()) -> Array:
+    """Basis functions (n, p) at ``x`` (n, d), scaled for coefficients that are standard normal a priori.
+
+    With ``blocks``, the mean over exchangeable parts of each part's own quadratic.
+    """
     n, d = x.shape
+    if blocks:
+        return jnp.stack([basis(mean, hyper, x[:, columns]) for columns in members(blocks, d)]).mean(0)
     if mean != "full_quadratic":
         return jnp.zeros((n, 0))
     row, col = np.triu_indices(d)

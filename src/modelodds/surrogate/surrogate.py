@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from modelodds.method import Method
 from modelodds.precision import jit64
+from modelodds.surrogate.exchange import Blocks
 from modelodds.surrogate.fit import Fit, fit
 from modelodds.surrogate.gp import GP, Data, Spec, condition, predict
 from modelodds.surrogate.kernels import KERNELS
@@ -37,12 +38,12 @@ _predict = jit64(predict, static=("spec",))
 class Surrogate:
     """A Gaussian process on one log-likelihood, relative to the best observation."""
 
-    def __init__(self, d: int, method: Method) -> None:
+    def __init__(self, d: int, method: Method, blocks: Blocks = ()) -> None:
         self.method = method
         self.observations = Observations.empty(d)
         self.offset = -np.inf  # what the surrogate's zero stands for
         self.gp: Any = None
-        self.spec = Spec("any" if method.kernel == "auto" else method.kernel, method.mean)
+        self.spec = Spec("any" if method.kernel == "auto" else method.kernel, method.mean, blocks)
         self.squash = Squash.none(d)
         self._fits: dict[Squash, Fit] = {}  # the last of each scale
         self._fitted_at = 0
@@ -97,7 +98,7 @@ class Surrogate:
         return (max(n, p + 1.0) / max(n - p, 1.0)) ** 2
 
     def _coefficients(self) -> int:
-        return n_basis(self.spec.mean, self.observations.x.shape[1])
+        return n_basis(self.spec.mean, self.observations.x.shape[1], self.spec.blocks)
 
     def _next_test(self) -> float:
         """Observations at which the quadratic is tested: SPARE more than it needs, then twice that."""

@@ -55,6 +55,7 @@ def models(
             absorbers_prior(k, sightline.z_range),
             prior_probability=priors[k] if priors else 1.0,
             vectorized=True,
+            exchangeable=[(f"z_dla_{i}", f"log_nhi_{i}") for i in range(1, k + 1)] if 1 < k <= 4 else (),
         )
         for k in counts
     ]
