@@ -13,6 +13,7 @@ from scipy import stats
 
 from modelodds import Model, Prior, Session, compare
 from modelodds.errors import ModelError
+from modelodds.identity import describe, differences
 from modelodds.method import Method
 from modelodds.precision import jit64
 from modelodds.surrogate.exchange import members, slots
@@ -178,3 +179,10 @@ def test_an_exchangeable_pair_needs_fewer_evaluations() -> None:
         error[bool(groups)] = abs(result.log_evidence["two"] - truth)
         assert error[bool(groups)] < 3 * result.log_evidence_sd["two"] + 0.02
     assert error[True] < max(0.05, error[False])
+
+
+def test_a_ledger_of_other_groups_is_told_apart() -> None:
+    then, now = describe((twins(exchangeable=()),)), describe((twins(),))
+    assert "its exchangeable parameters were [], now [['a'], ['b']]" in " ".join(differences(then, now))
+    del then[0]["exchangeable"]  # a ledger from before there were any
+    assert differences(then, describe((twins(exchangeable=()),))) == []

@@ -45,7 +45,7 @@ def problem(seed: int = 0, n: int = 20) -> tuple[Array, Array, Array, Array, Arr
 # ---------------------------------------------------------------------- conditioning
 
 
-@pytest.mark.parametrize("spec", SPECS, ids="-".join)
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: f"{spec.kernel}-{spec.mean}")
 def test_conditioning_is_that_of_the_dense_system(spec: Spec) -> None:
     """For ``full_quadratic`` the dense kernel is K + H H^T: basis functions or wider kernel, it is one GP."""
     x, y, noise, a, b = problem()
@@ -60,7 +60,9 @@ def test_conditioning_is_that_of_the_dense_system(spec: Spec) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", [Spec("matern32", "constant"), Spec("matern52", "full_quadratic")], ids="-".join
+    "spec",
+    [Spec("matern32", "constant"), Spec("matern52", "full_quadratic")],
+    ids=lambda spec: f"{spec.kernel}-{spec.mean}",
 )
 def test_padding_changes_nothing(spec: Spec) -> None:
     x, y, noise, a, b = problem()
