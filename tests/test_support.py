@@ -133,7 +133,7 @@ def test_points_beyond_an_edge_where_evaluations_fail_are_not_asked_for() -> Non
     assert works.promising(deep, room=1.0).mean() < 0.1
 
 
-def test_failures_by_chance_hold_nothing_back() -> None:
+def test_failures_by_chance_seldom_hold_anything_back() -> None:
     rng = np.random.default_rng(0)
-    kept = [failing(x, rng.random(40) > 0.2).promising(NODES).all() for x in rng.normal(size=(20, 40, 2))]
-    assert sum(kept) >= 16
+    kept = [failing(x, rng.random(40) > 0.2).promising(NODES).all() for x in rng.normal(size=(60, 40, 2))]
+    assert np.mean(kept) > 0.7
