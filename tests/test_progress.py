@@ -15,10 +15,10 @@ from modelodds.session import Belief
 NAMES = ["probit", "a model [b]of[/b] the longest name one can think of"]
 
 
-def fake_session(done: int = 45, known: bool = True) -> Any:
-    """A session's public face, without running one."""
-    mean, sd = np.array([-1234.5, -1235.5]), np.full(2, 0.1)
-    z, cov = odds.moments(mean, sd, np.zeros(2))
+def fake_session(done: int = 45, known: bool = True, sd: float = 0.1) -> Any:
+    """A session's public face, without running one; ``sd`` is that of the log-evidences."""
+    mean, sds = np.array([-1234.5, -1235.5]), np.full(2, sd)
+    z, cov = odds.moments(mean, sds, np.zeros(2))
     return SimpleNamespace(
         models=[SimpleNamespace(name=name, prior_probability=1.0) for name in NAMES],
         n_evaluations=done,
@@ -26,7 +26,7 @@ def fake_session(done: int = 45, known: bool = True) -> Any:
         counts=lambda: dict.fromkeys(NAMES, done // 2),
         overhead_seconds=4.5,
         in_design=not known,
-        standing=Belief(mean, sd, z, np.sqrt(np.diag(cov))) if known else None,
+        standing=Belief(mean, sds, z, np.sqrt(np.diag(cov))) if known else None,
     )
 
 
@@ -46,6 +46,15 @@ def test_no_line_of_the_live_view_wraps(width: int, known: bool) -> None:
     assert len(lines) == 6  # titles, two models, a gap, the bar, the clock
     assert max(map(len, lines)) <= width
     assert lines[1].startswith("probit") and "45/150 evaluations, 2 failed" in lines[4]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_precise_answer_fits_as_well_and_is_not_called_exact(width: int) -> None:
+    screen = console(width, terminal=True)
+    screen.print(Progress(fake_session(sd=1e-6), 150, True, screen).render())
+    title, row, *_ = screen.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert title.rstrip().endswith("evaluations") and row.rstrip().endswith("22")
+    assert "0.731 ± <0.001" in row
 
 
 def test_names_are_not_read_as_markup() -> None:

@@ -98,9 +98,18 @@ class Model:
 
     def _checked_exchangeable(self) -> tuple[tuple[str, ...], ...]:
         wrong = f"exchangeable of model {self.name!r}"
-        if isinstance(self.exchangeable, str) or any(isinstance(group, str) for group in self.exchangeable):
-            raise ModelError(f"{wrong} must be groups of names such as [('z_1', 'n_1'), ('z_2', 'n_2')]")
-        groups = tuple(tuple(group) for group in self.exchangeable)
+        try:
+            given = tuple(self.exchangeable)
+            groups = tuple(tuple(group) for group in given)
+        except TypeError:
+            given, groups = ("",), ()
+        if any(isinstance(part, str) for part in (self.exchangeable, *given)) or not all(
+            isinstance(name, str) for group in groups for name in group
+        ):
+            raise ModelError(
+                f"{wrong} must be groups of names such as [('z_1', 'n_1'), ('z_2', 'n_2')], "
+                f"not {self.exchangeable!r}"
+            )
         if not groups:
             return ()
         components, named = self.prior.components, [name for group in groups for name in group]
@@ -122,7 +131,7 @@ class Model:
     @property
     def blocks(self) -> tuple[tuple[int, ...], ...]:
         """The exchangeable groups by their positions among the free parameters."""
-        free = [name for name in self.prior.names if name not in self.prior.fixed]
+        free = list(self.prior.components)
         return tuple(tuple(free.index(name) for name in group) for group in self.exchangeable)
 
     @property

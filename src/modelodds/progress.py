@@ -16,10 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from modelodds.session import Belief, Session
-from modelodds.verdict import plus_minus
 
 LINES = 10  # plain lines in a log, spread over the budget
 LOST = 100.0  # nats: a log-evidence less certain than this is not worth a number
+LEAST = 0.0005  # uncertainty of a probability that three decimals would show as none
 BAR = 40  # characters
 NARROW = 76  # columns of a terminal below which the log-evidences are left out
 
@@ -92,7 +92,7 @@ class Progress:
         if belief is None:
             return "initial points"
         shares = zip(self.session.models, belief.probabilities, belief.probability_sd, strict=True)
-        return ", ".join(f"{m.name} {plus_minus(p, sd, 3)}" for m, p, sd in shares)
+        return ", ".join(f"{m.name} {_share(p, sd)}" for m, p, sd in shares)
 
     # ------------------------------------------------------------------ a terminal
 
@@ -121,7 +121,7 @@ class Progress:
         prior = np.log([m.prior_probability for m in self.session.models])
         gap = belief.mean[i] + prior[i] - belief.mean[best] - prior[best]
         return [
-            plus_minus(belief.probabilities[i], belief.probability_sd[i], 3),
+            _share(belief.probabilities[i], belief.probability_sd[i]),
             _nats(belief.mean[i], belief.sd[i]),
             "best" if i == best else _nats(gap, belief.log_odds_sd(i, best)),
         ]
@@ -159,6 +159,11 @@ def take_snapshot(session: Session, elapsed: float) -> Snapshot:
         session.in_design,
         session.standing,
     )
+
+
+def _share(p: float, sd: float) -> str:
+    """A probability in a width that never grows: the table must fit the terminal at any precision."""
+    return f"{p:.3f} ± {sd:.3f}" if sd >= LEAST else f"{p:.3f} ± <{2 * LEAST:.3f}"
 
 
 def _nats(mean: float, sd: float) -> str:

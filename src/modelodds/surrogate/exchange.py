@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelodds.precision import Array
-from modelodds.surrogate.kernels import correlation, squared_distance
+from modelodds.surrogate.kernels import TINY, correlation, squared_distance
 
 Blocks = tuple[tuple[int, ...], ...]
 """Columns of x that make each part; empty where nothing can be exchanged."""
@@ -40,6 +40,11 @@ def common(blocks: Blocks, d: int) -> list[int]:
 def members(blocks: Blocks, d: int) -> NDArray[np.intp]:
     """Columns of (c, x_i) for every part i, (B, c + p)."""
     return np.array([[*common(blocks, d), *block] for block in blocks])
+
+
+def n_slots(blocks: Blocks, d: int) -> int:
+    """How many hyperparameters ``d`` columns have between them: c + p."""
+    return int(members(blocks, d).shape[1]) if blocks else d
 
 
 def slots(blocks: Blocks, d: int) -> NDArray[np.intp]:
@@ -96,6 +101,6 @@ def _sums(
     kernel: str, index: Array | int, rho: Array | float, size: int, alone: Array, whole: Array
 ) -> Array:
     def total(r2: Array) -> Array:
-        return correlation(kernel, index, jnp.maximum(r2, 1e-30)).sum(0)
+        return correlation(kernel, index, jnp.maximum(r2, TINY)).sum(0)
 
     return total(alone) / size + rho**2 * total(whole) / len(whole)

@@ -14,7 +14,7 @@ from jax.scipy.linalg import solve_triangular
 from scipy import optimize
 
 from modelodds.precision import Array, jit64
-from modelodds.surrogate.exchange import Blocks, slots
+from modelodds.surrogate.exchange import Blocks, n_slots, slots
 from modelodds.surrogate.gp import RELATIVE_NUGGET, Data, Hyper, Spec, log_marginal, prior_covariance
 from modelodds.surrogate.means import mean_function, n_hyper
 
@@ -43,7 +43,7 @@ def hyper_prior(spec: Spec, d: int, log_space: bool, typical_gap: float = 10.0) 
     below the best, ``typical_gap``. Exchangeable parts have the same length-scales, and beside their sum a
     share that the last hyperparameter tells.
     """
-    d = n_lengthscales(spec, d)
+    d = n_slots(spec.blocks, d)
     loc = [0.5 * np.log(d)] * d + [np.log(5.0) if log_space else 0.0]
     scale = [1.0] * d + [1.5 if log_space else 1.0]
     lower = [np.log(LENGTHSCALE_BOUNDS[0])] * d + [np.log(AMPLITUDE_BOUNDS[0])]
@@ -60,17 +60,11 @@ def hyper_prior(spec: Spec, d: int, log_space: bool, typical_gap: float = 10.0) 
     return HyperPrior(*(np.array(part, dtype=float) for part in (loc, scale, lower, upper)))
 
 
-def n_lengthscales(spec: Spec, d: int) -> int:
-    """How many different length-scales there are in ``d`` dimensions."""
-    return int(slots(spec.blocks, d).max()) + 1 if spec.blocks else d
-
-
 def unflatten(vector: Array, d: int, kernel: Array | int = 0, blocks: Blocks = ()) -> Hyper:
     """Hyperparameters from their flat vector (h,)."""
     if blocks:
-        each = slots(blocks, d)
-        p = int(each.max()) + 1
-        return Hyper(vector[each], vector[p], vector[p + 1 : -1], kernel, vector[-1])
+        p = n_slots(blocks, d)
+        return Hyper(vector[slots(blocks, d)], vector[p], vector[p + 1 : -1], kernel, vector[-1])
     return Hyper(vector[:d], vector[d], vector[d + 1 :], kernel)
 
 
@@ -154,7 +148,7 @@ def start_points(spec: Spec, prior: HyperPrior, data: Data, starts: int) -> list
 
     Where the observations spread by more than the prior expects, one more start has their amplitude.
     """
-    d = n_lengthscales(spec, data.x.shape[1])
+    d = n_slots(spec.blocks, data.x.shape[1])
     points = []
     spread = float(np.log(np.std(np.asarray(data.y)[np.asarray(data.mask) > 0]) + 1e-9))
     amplitudes = [prior.loc[d]] * starts

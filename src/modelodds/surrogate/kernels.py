@@ -11,14 +11,14 @@ from jax import lax
 
 from modelodds.precision import Array
 
-_TINY = 1e-30  # keeps the gradient of a square root finite at zero distance
+TINY = 1e-30  # keeps the gradient of a square root finite at zero distance
 
 
 def squared_distance(a: Array, b: Array, lengthscale: Array) -> Array:
     """Scaled squared distances, shape (n, m), of points ``a`` (n, d) and ``b`` (m, d)."""
     a, b = a / lengthscale, b / lengthscale
     cross = (a * a).sum(1)[:, None] + (b * b).sum(1)[None, :] - 2.0 * a @ b.T
-    return jnp.maximum(cross, _TINY)
+    return jnp.maximum(cross, TINY)
 
 
 def squared_exponential(r2: Array) -> Array:

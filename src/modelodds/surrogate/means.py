@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modelodds.precision import Array
-from modelodds.surrogate.exchange import Blocks, members
+from modelodds.surrogate.exchange import Blocks, members, n_slots
 
 MEANS = ("constant", "quadratic", "full_quadratic")
 
@@ -26,7 +26,7 @@ def n_hyper(mean: str, d: int) -> int:
 
 def n_basis(mean: str, d: int, blocks: Blocks = ()) -> int:
     """How many coefficients the basis has in ``d`` dimensions."""
-    d = members(blocks, d).shape[1] if blocks else d
+    d = n_slots(blocks, d)
     return (d + 1) * (d + 2) // 2 if mean == "full_quadratic" else 0
 
 
