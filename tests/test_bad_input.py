@@ -1,6 +1,6 @@
 """Random bad input ends in an error of ours, in words, or in a valid run; never in the depths.
 
-MODELODDS_EXAMPLES sets how much of it each test makes up; with 1250 it is 10 000 in all.
+MODELODDS_EXAMPLES sets how much of it each test makes up; with 1250 it is 11 250 in all.
 """
 
 import os
@@ -107,6 +107,32 @@ def test_models_and_priors(parts: list[Any]) -> None:
     if result is not None:
         assert sum(result.probabilities.values()) == pytest.approx(1.0)
         assert set(result.evaluations["status"]) <= {"ok", "failed"}
+
+
+groups = st.lists(st.lists(st.one_of(words, words, names), max_size=2), max_size=3)
+settings_of_a_model = {
+    "exchangeable": st.one_of(groups, groups, junk),
+    "shared": st.one_of(st.dictionaries(words, names, max_size=2), junk),
+    "cost": junk,
+    "vectorized": junk,
+}
+
+
+@some
+@given(
+    st.dictionaries(words, st.sampled_from([stats.norm(), stats.norm(), stats.uniform(), 0.5]), max_size=3),
+    st.sampled_from(["exchangeable", "exchangeable", *settings_of_a_model]).flatmap(
+        lambda which: st.tuples(st.just(which), settings_of_a_model[which])
+    ),
+)
+def test_settings_of_a_model(parts: dict[str, Any], given_: tuple[str, Any]) -> None:
+    def act() -> Any:
+        a = Model("a", lambda theta: 0.0, parts, **{given_[0]: given_[1]})
+        b = Model("b", lambda theta: -1.0, {"x": stats.norm()})
+        return compare([a, b], budget=a.dim + 6, stop=Never(), progress=False)
+
+    result = ends_well(act)
+    assert result is None or sum(result.probabilities.values()) == pytest.approx(1.0)
 
 
 @some

@@ -67,6 +67,10 @@ class Model:
                 f"the prior of model {self.name!r} must be a Prior or a dictionary of components, "
                 f"not a {type(self.prior).__name__}"
             )
+        if not isinstance(self.vectorized, bool | np.bool_):
+            raise ModelError(
+                f"vectorized of model {self.name!r} must be True or False, not {self.vectorized!r}"
+            )
         hint = "; to rule a model out, leave it out of the comparison"
         object.__setattr__(self, "prior_probability", self._positive("prior_probability", hint))
         object.__setattr__(self, "cost", self._positive("cost"))
@@ -83,6 +87,11 @@ class Model:
         return number
 
     def _checked_shared(self) -> dict[str, str]:
+        if not isinstance(self.shared, Mapping):
+            raise ModelError(
+                f"shared of model {self.name!r} must go from its parameters to others' names, as in "
+                f"{{'slope': 'w1'}}, not {self.shared!r}"
+            )
         shared = dict(self.shared)
         for own, common in shared.items():
             if own not in self.prior.names or not isinstance(common, str):

@@ -30,6 +30,13 @@ from modelodds.precision import gate
 
 SIZES = (1 / 16, 1 / 4, 1)  # of a batch, as shares of the width: each is a program to compile
 COMPANY = 0.25  # groups at least this large beside the largest are answered with it
+IN_HASTE = {
+    "xla_backend_optimization_level": 1,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_gpu_autotune_level": 0,
+}
+"""How a GPU's programs are compiled. XLA left to itself took 130 s for one of them on an H200, and longer for
+others; so it takes about a second each, and they run as fast."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +193,8 @@ def _mapped(fn: Callable[..., Any], static: tuple[tuple[str, Any], ...], tree: A
         args, kwargs = jax.tree.unflatten(tree, leaves)
         return fn(*args, **kwargs, **dict(static))
 
-    return jax.jit(jax.vmap(one))
+    one.__name__ = getattr(fn, "__name__", "one")  # what JAX_LOG_COMPILES=1 calls it
+    return jax.jit(jax.vmap(one), compiler_options=IN_HASTE if jax.default_backend() == "gpu" else None)
 
 
 def _attempt(group: list[Call], size: int) -> Any:
