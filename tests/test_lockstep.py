@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from modelodds.experiments.lockstep import LockstepExecutor, as_call, batched
+from modelodds.experiments.lockstep import IN_HASTE, LockstepExecutor, as_call, batched
 from modelodds.precision import gate, jit64
 from modelodds.surrogate.fit import _objective, fit
 from modelodds.surrogate.gp import Data, Spec
@@ -127,3 +127,16 @@ def test_what_has_not_begun_can_be_called_off() -> None:
     assert first.result(10) == 3 and second.cancelled()
     with pytest.raises(RuntimeError, match="after shutdown"):
         executor.submit(steps, 0)
+
+
+def test_a_gpu_s_compiler_options_are_ones_that_xla_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")  # the options alone: the work stays here
+
+    def cubes(x: Any) -> Any:
+        return x**3
+
+    calls = [as_call(cubes, (), (np.array([float(i), 2.0]),), {}) for i in range(3)]
+    assert np.asarray(batched(calls)).tolist() == [[0.0, 8.0], [1.0, 8.0], [8.0, 8.0]]
+    monkeypatch.setitem(IN_HASTE, "xla_gpu_no_such_option", 1)
+    with pytest.raises(Exception, match="xla_gpu_no_such_option"):
+        batched([as_call(lambda x: x + 1.0, (), call.leaves, {}) for call in calls])

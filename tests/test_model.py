@@ -54,6 +54,15 @@ def test_model_is_frozen_and_pickles():
         (("m", log_likelihood, PRIOR, np.inf), "above 0, not inf"),
         (("m", log_likelihood, PRIOR, True), "above 0, not True"),
         (("m", log_likelihood, PRIOR, "1"), "above 0, not '1'"),
+        (
+            ("m", log_likelihood, PRIOR, 1.0, "yes"),
+            "vectorized of model 'm' must be True or False, not 'yes'",
+        ),
+        (("m", log_likelihood, PRIOR, 1.0, False, 1.0, 5), "shared of model 'm' must go from its parameters"),
+        (
+            ("m", log_likelihood, PRIOR, 1.0, False, 1.0, "ab"),
+            "others' names, as in {'slope': 'w1'}, not 'ab'",
+        ),
     ],
 )
 def test_unusable_model(arguments, message):
