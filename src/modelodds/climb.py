@@ -9,7 +9,7 @@ of a sharp likelihood that is far from the top. So a model is climbed, in phases
   those nearest to the best. It goes to the most promising point of a box around the best observation, whose
   sides are in proportion to the length-scales. Steps that gain what was promised make the box larger, others
   smaller (as in TuRBO, Eriksson et al. 2019);
-- ``leap``: one step to where in the prior the surrogate's second opinion hopes for most;
+- ``leap``: steps to where in the prior a gain is most probable, on the scale that is not squashed;
 - ``elsewhere``: close steps from the best observation at some distance, for as long as they find more than
   the model's surrogate expected: it does not know of a mode whose foot alone was seen.
 
@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+from scipy import optimize, special
 
 from modelodds.precision import jit64
 from modelodds.surrogate.fit import Fit, fit
@@ -48,8 +48,9 @@ GOOD, POOR = 0.5, 0.1  # ... more, or less, than these shares of what was promis
 WORTH = 1.0  # nats of gain that make a step worth its while, ...
 HOPE = 2.0  # ... hoped for at this many standard deviations
 # steps of less gain, in a row, that end a phase
-MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 1, "elsewhere": 3}
+MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 8, "elsewhere": 3}
 TOGETHER = {"hint": 1, "wide": 3, "close": 3, "leap": 1, "elsewhere": 1}  # most steps out at once
+EXPECTED = 0.1  # nats of expected gain that a leap needs
 UNTOLD = 0.5  # share of a value's variance that what is out must leave, for a step there to be its own
 GROWTH, IDLE = 1.5, 2.5  # a climb begins again when the session has grown by this factor; after one in vain
 APART = 1.0  # distance, in some coordinate, of an excursion's start from all that was climbed before
@@ -220,11 +221,18 @@ class Climb:
         return known.step(found, seen.best)
 
     def _leap_step(self, known: Known) -> Step | None:
-        hoped = known.surrogate.second_opinion(known.everywhere)
-        if hoped is None or hoped.max() < WORTH:
+        allowed = known.everywhere[known.inside(known.everywhere)]
+        if len(allowed) == 0:
             return None
-        best = int(np.argmax(hoped))
-        return known.step((known.everywhere[best], float(hoped[best])), known.surrogate.observations.best)
+        mean, variance = known.surrogate.straight(allowed)
+        sd = np.sqrt(variance)
+        off = (mean - WORTH) / sd
+        expected = sd * (np.exp(-0.5 * off**2) / np.sqrt(2.0 * np.pi) + off * special.ndtr(off))
+        if expected.max() < EXPECTED:
+            return None
+        best = int(np.argmax(off))
+        promise = max(WORTH, float(mean[best] + DARING * sd[best]))
+        return known.step((allowed[best], promise), known.surrogate.observations.best)
 
     def _elsewhere_step(self, known: Known) -> Step | None:
         seen = known.surrogate.observations

@@ -1,5 +1,9 @@
 """Nodes that follow a model's likelihood: moved to where its mass is, sought again when they have lost it.
 
+Half of the nodes that leave the prior go where the likelihood may be large (hope, which the search looks at),
+half to where the evidence is as far as one knows (the estimate, which is reported). Hope alone will not do:
+where most of a prior is unknown by hundreds of nats, a narrow peak that is known gets next to none of it.
+
 What the evidence is by way of them depends on where they happen to lie: other sets like them say how much.
 """
 
@@ -8,20 +12,22 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from modelodds.evidence import log_integral, log_likelihood_at
 from modelodds.method import Method
-from modelodds.nodes import Nodes, effective_size, seeded
+from modelodds.nodes import Mixture, Nodes, effective_size, seeded
 from modelodds.prior import Prior
 from modelodds.support import Support
 from modelodds.surrogate.surrogate import Surrogate
 
 Array = NDArray[np.float64]
 
-COMPONENTS = 6  # of the mixture that the nodes follow
+COMPONENTS = 6  # of each mixture that the nodes follow
 ENOUGH = 0.4  # effective share of the nodes above which they are left where they are; ...
 LEAST, KEPT = 0.1, 0.8  # ... or, above the first of these, this share of what their last move reached
 ROUNDS = 4  # at most this many moves of the nodes per observation
+FOUND = 1.0  # nats of the estimate that better nodes may not have lost
 LOST = 0.02  # effective share of the nodes below which the mass is lost, and is come by step by step, ...
 STAGES, STEADY = 20, 0.1  # ... at most so many, each with this effective share; ...
 SOUGHT = 1.1  # ... and if in vain, again when the observations have grown by this factor
@@ -37,13 +43,24 @@ class Seen(NamedTuple):
     nodes: Nodes
     mean: Array  # (S,) of the log-likelihood, relative to the best observation
     variance: Array  # (S,)
-    log_mass: Array  # (S,) log of weight times integrand
-    effective: float
+    log_mass: Array  # (S,) log of weight times the integrand that guides the search
+    log_estimate: Array  # (S,) log of weight times the integrand that the evidence is read from
+    parts: tuple[Mixture, ...] = ()  # the mixtures of which the nodes are: towards hope and estimate
 
     @property
     def mass(self) -> Array:
-        """Weight times integrand, the largest being one, (S,)."""
+        """Weight times the search's integrand, the largest being one, (S,)."""
         return np.asarray(np.exp(self.log_mass - self.log_mass.max()))
+
+    @property
+    def targets(self) -> tuple[Array, ...]:
+        """What nodes are to follow: logs of masses (S,), each normalised."""
+        return tuple(m - special.logsumexp(m) for m in (self.log_mass, self.log_estimate))
+
+    @property
+    def effective(self) -> float:
+        """Effective number of nodes for both together."""
+        return effective_size(np.logaddexp(*self.targets))
 
 
 class Followers:
@@ -57,6 +74,7 @@ class Followers:
         self.prior, self.method, self.rng = prior, method, rng
         self.surrogate, self.support = surrogate, support
         self._nodes = Nodes.from_prior(prior, method.n_nodes, rng)
+        self._parts: tuple[Mixture, ...] = ()
         self._others = [
             Nodes.from_prior(prior, method.n_nodes, np.random.default_rng(int(s)))
             for s in rng.integers(2**63, size=REPLICATES - 1 if method.calibrated else 0)
@@ -69,22 +87,18 @@ class Followers:
 
     def follow(self) -> None:
         """Let the nodes follow the mass until enough of them count, or as many as when they last moved."""
-        self.seen = self._look(self._nodes)
+        self.seen = self._look(self._nodes, self._parts)
         if self.method.nodes != "adaptive" or self.seen.effective > self._content():
             return
         for attempt in range(ROUNDS):
-            nodes, weight = self.seen.nodes, self.seen.mass
-            start = nodes.mixture
-            if start is None or attempt == 1:
-                start = seeded(nodes.x, weight, COMPONENTS, self.rng)
-            self._take_if_better(self._look(nodes.with_mixture(start.refitted(nodes.x, weight))))
+            self._take_if_better(self._moved(self.seen, self.seen.targets, afresh=attempt == 1))
             if self.seen.effective > ENOUGH * self.method.n_nodes:
                 break
         n = len(self.surrogate.observations)
         if self.seen.effective < LOST * self.method.n_nodes and n >= SOUGHT * self._sought_at:
             self._sought_at = n
             self._anneal()
-        self._nodes, self._reached = self.seen.nodes, self.seen.effective
+        self._nodes, self._parts, self._reached = self.seen.nodes, self.seen.parts, self.seen.effective
 
     def quadrature(self) -> tuple[float, float]:
         """What other sets of nodes add to the log-evidence's mean, and the variance that comes of nodes.
@@ -104,21 +118,37 @@ class Followers:
         found += [self._log_integral(nodes, *self.surrogate.predict(nodes.x)) for nodes in self._copies]
         self._share = 0.0, float(np.var(found, ddof=1))
         if self._share[1] > COARSE**2:
-            self._share = float(np.mean(found)) - found[0], self._share[1] / len(found)
+            together = float(special.logsumexp(found)) - np.log(len(found))  # integrals, not logs
+            self._share = together - found[0], self._share[1] / len(found)
         return self._share
 
     def _log_integral(self, nodes: Nodes, mean: Array, variance: Array) -> float:
         inside = replace(nodes, log_weight=nodes.log_weight + self.support.log_probability(nodes.x))
         return log_integral(self.method.estimate, inside, mean, variance, self.surrogate.squash)
 
-    def _look(self, nodes: Nodes) -> Seen:
+    def _look(self, nodes: Nodes, parts: tuple[Mixture, ...] = ()) -> Seen:
         mean, variance = self.surrogate.predict(nodes.x)
-        log_mass = nodes.log_weight + self.support.log_probability(nodes.x)
-        log_mass += log_likelihood_at(self.method.weights, mean, variance, self.surrogate.squash)
-        return Seen(nodes, mean, variance, log_mass, effective_size(log_mass))
+        base = nodes.log_weight + self.support.log_probability(nodes.x)
+        hope, estimate = (
+            base + log_likelihood_at(kind, mean, variance, self.surrogate.squash)
+            for kind in (self.method.weights, self.method.estimate)
+        )
+        return Seen(nodes, mean, variance, hope, estimate, parts)
+
+    def _moved(self, seen: Seen, targets: tuple[Array, ...], afresh: bool = False) -> Seen:
+        """The nodes after a step towards ``targets``: logs of masses (S,), a mixture of its own for each."""
+        nodes, parts = seen.nodes, []
+        for i, target in enumerate(targets):
+            weight = np.exp(target - target.max())
+            afresh |= not seen.parts
+            start = seeded(nodes.x, weight, COMPONENTS, self.rng) if afresh else seen.parts[i]
+            parts.append(start.refitted(nodes.x, weight))
+        return self._look(nodes.with_mixture(Mixture.of(parts)), tuple(parts))
 
     def _take_if_better(self, found: Seen) -> None:
-        if found.effective >= self.seen.effective:
+        """Take the nodes found if more of them count, and never those that have lost what was known."""
+        more = float(special.logsumexp(found.log_estimate) - special.logsumexp(self.seen.log_estimate))
+        if more > FOUND or (more > -FOUND and found.effective >= self.seen.effective):
             self.seen = found
 
     def _content(self) -> float:
@@ -130,28 +160,29 @@ class Followers:
         """Come by mass that the nodes have lost: likelihoods to a power, which grows as the nodes follow."""
         found = self._look(Nodes.from_prior(self.prior, self.method.n_nodes, self.rng))
         for _ in range(STAGES):
-            nodes = found.nodes
-            base = nodes.log_weight + self.support.log_probability(nodes.x)
-            inside = np.isfinite(base) & np.isfinite(found.log_mass)
-            gain = np.where(inside, found.log_mass, 0.0) - np.where(inside, base, 0.0)
-            base = np.where(inside, base, -np.inf)
-            power = _power(base, gain, STEADY * self.method.n_nodes)
-            log_weight = base + power * gain
-            weight = np.exp(log_weight - log_weight.max())
-            start = nodes.mixture or seeded(nodes.x, weight, COMPONENTS, self.rng)
-            found = self._look(nodes.with_mixture(start.refitted(nodes.x, weight)))
+            base = found.nodes.log_weight + self.support.log_probability(found.nodes.x)
+            masses, size = (found.log_mass, found.log_estimate), STEADY * self.method.n_nodes
+            power = min(_power(base, mass, size) for mass in masses)
+            found = self._moved(found, tuple(_tempered(base, mass, power) for mass in masses))
             if power == 1.0:
                 break
         self._take_if_better(found)
 
 
-def _power(base: Array, log_likelihood: Array, size: float) -> float:
+def _tempered(base: Array, log_mass: Array, power: float) -> Array:
+    """Log of mass whose likelihood is taken to a power: of weights ``base`` alone at 0, ``log_mass`` at 1."""
+    inside = np.isfinite(base) & np.isfinite(log_mass)
+    gain = np.where(inside, log_mass, 0.0) - np.where(inside, base, 0.0)
+    return np.where(inside, base, -np.inf) + power * gain
+
+
+def _power(base: Array, log_mass: Array, size: float) -> float:
     """Largest power of the likelihood, up to 1, at which so many nodes are effective."""
     low, high = 0.0, 1.0
-    if effective_size(base + log_likelihood) >= size:
+    if effective_size(log_mass) >= size:
         return 1.0
     for _ in range(40):
         middle = 0.5 * (low + high)
-        enough = effective_size(base + middle * log_likelihood) >= size
+        enough = effective_size(_tempered(base, log_mass, middle)) >= size
         low, high = (middle, high) if enough else (low, middle)
     return low

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from modelodds.acquisition import ACQUISITIONS, View
 from modelodds.climb import Climb, Known
@@ -142,7 +143,8 @@ class Learner:
             self._scale, self._stale = self.surrogate.squash, False
         mean, variance, quadrature = self._found
         self._track[now] = mean
-        self.evidence = Evidence(mean, self._believed(variance) + quadrature, quadrature)
+        believed = self._believed(variance) + quadrature
+        self.evidence = Evidence(mean, believed, believed - variance)
 
     def _believed(self, variance: float) -> float:
         """The evidence's ``variance``, or what its recent movement says if that is more."""
@@ -334,5 +336,8 @@ class Learner:
         log_weight = np.concatenate(log_weights)
         index = systematic(np.exp(log_weight - log_weight.max()), draws)
         theta = self.model.prior.to_theta(np.concatenate(xs)[index])
-        evidence = Evidence(float(means.mean()), float(spread))
+        together = float(means.mean())
+        if self.method.estimate != "moment":  # of integrals, not of their logs
+            together = float(special.logsumexp(means)) - np.log(REPLICATES)
+        evidence = Evidence(together, float(spread))
         return Report(evidence, theta, np.concatenate(log_likelihoods)[index])

@@ -12,6 +12,7 @@ that successive estimates share their quadrature error.
 | log w_s  | ``log_weight``| (S,)   | integral of f pi = sum w_s f(x_s)|
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +33,12 @@ class Mixture:
     weight: np.ndarray  # (K,)
     mean: np.ndarray  # (K, d)
     chol: np.ndarray  # (K, d, d)
+
+    @classmethod
+    def of(cls, parts: "Sequence[Mixture]") -> "Mixture":
+        """One mixture of several, in equal shares."""
+        weight = np.concatenate([part.weight for part in parts]) / len(parts)
+        return cls(weight, np.concatenate([p.mean for p in parts]), np.concatenate([p.chol for p in parts]))
 
     def log_density(self, x: np.ndarray) -> np.ndarray:
         """Log density at ``x`` (n, d), shape (n,)."""

@@ -187,18 +187,17 @@ class Surrogate:
         """
         return self._moments(self.gp if gp is None else gp, x)
 
-    def second_opinion(self, x: Array) -> Array | None:
-        """What the scale that was not chosen hopes for at ``x`` (m, d): its mean and a standard deviation.
+    def straight(self, x: Array) -> tuple[Array, Array]:
+        """Mean and variance at ``x`` (m, d) of the log-likelihood as it is, not squashed.
 
-        In nats relative to the best observation, (m,); None where there is no such scale.
+        Squashed, it can fall no further than a few times its scale, and seems known everywhere.
         """
-        squash = next((s for s in self._fits if s not in (self.squash, Squash.exact())), None)
-        if squash is None:
-            return None
+        squash = Squash.none(x.shape[1])
+        if self.squash.straight or squash not in self._fits:
+            return self.predict(x)
         data = self.observations.data(self.method.shaped_noise, squash=squash)
         gp = _condition(spec=self.spec, hyper=self._fits[squash].hyper(x.shape[1]), data=data)
-        mean, variance = self._moments(gp, x)
-        return squash.log_likelihood(mean + np.sqrt(variance))
+        return self._moments(gp, x)
 
     def _moments(self, gp: GP, x: Array) -> tuple[Array, Array]:
         m = len(x)
