@@ -13,6 +13,9 @@ of a sharp likelihood that is far from the top. So a model is climbed, in phases
 - ``elsewhere``: close steps from the best observation at some distance, for as long as they find more than
   the model's surrogate expected: it does not know of a mode whose foot alone was seen.
 
+Where a leap promises far more than the next step of a climb, steps and leaps take turns: the top of a ridge
+is not worth twenty evaluations while most of the prior may be hundreds of nats better.
+
 A phase ends after several steps of little gain, or where less than a nat can be hoped for; the climb ends
 with the last, and begins again as the session grows.
 """
@@ -51,6 +54,7 @@ HOPE = 2.0  # ... hoped for at this many standard deviations
 MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 8, "elsewhere": 3}
 TOGETHER = {"hint": 1, "wide": 3, "close": 3, "leap": 1, "elsewhere": 1}  # most steps out at once
 EXPECTED = 0.1  # nats of expected gain that a leap needs
+CRAWLING, FARTHER = ("wide", "close"), 10.0  # phases that leaps cut in on, if they promise so much more
 UNTOLD = 0.5  # share of a value's variance that what is out must leave, for a step there to be its own
 GROWTH, IDLE = 1.5, 2.5  # a climb begins again when the session has grown by this factor; after one in vain
 APART = 1.0  # distance, in some coordinate, of an excursion's start from all that was climbed before
@@ -78,6 +82,7 @@ class Step(NamedTuple):
     before: float  # the best value before it
     promise: float  # nats above that
     expected: float  # the value that the model's own surrogate expects
+    aside: bool = False  # whether it leaves the climb's way
 
 
 class Ended(NamedTuple):
@@ -132,6 +137,7 @@ class Climb:
         self._hint: Array | None = None  # the last that was tried
         self._begun: list[Array] = []  # where excursions began
         self._elsewhere: Array | None = None  # (d,) where the present one has come to
+        self._strayed = False  # whether the last step left its way
         self._look_at = 0.0  # evaluations of the session at which the next climb begins; 0 during a climb
 
     @property
@@ -156,6 +162,9 @@ class Climb:
         while self._phases:
             found = getattr(self, f"_{self._phases[0]}_step")(known)
             if found is not None and not (np.abs(seen - found.x) < SAME).all(1).any():
+                aside = self._aside(known, found.promise)
+                found = found if aside is None else aside
+                self._strayed = found.aside
                 self.out[query] = found
                 return np.asarray(found.x)
             if self.out:  # they may find more than they promise
@@ -163,6 +172,13 @@ class Climb:
             self._next_phase()
         self.rest(query)
         return None
+
+    def _aside(self, known: Known, promise: float) -> Step | None:
+        """Every other time, a leap in place of a step that promises next to nothing beside it."""
+        if self._strayed or self._phases[0] not in CRAWLING:
+            return None
+        leap = self._leap(known, FARTHER * max(promise, WORTH))
+        return None if leap is None else leap._replace(aside=True)
 
     def _next_phase(self) -> None:
         if self._phases[0] == "close":
@@ -173,6 +189,10 @@ class Climb:
         """Take in what a step has found; minus infinity if nothing."""
         step = self.out.pop(query)
         gain = y - step.before - 2.0 * np.sqrt(noise)
+        if step.aside:
+            if gain > WORTH:
+                self._highest, self._gained, self._misses, self._radius = y, True, 0, FIRST
+            return
         if gain > WORTH:
             self._highest = y
         elif self._highest > step.before + WORTH and self._phases[0] != "elsewhere":
@@ -221,6 +241,10 @@ class Climb:
         return known.step(found, seen.best)
 
     def _leap_step(self, known: Known) -> Step | None:
+        return self._leap(known, EXPECTED)
+
+    def _leap(self, known: Known, least: float) -> Step | None:
+        """A step to where in the prior a gain is most probable, if ``least`` nats are to be expected."""
         allowed = known.everywhere[known.inside(known.everywhere)]
         if len(allowed) == 0:
             return None
@@ -228,7 +252,7 @@ class Climb:
         sd = np.sqrt(variance)
         off = (mean - WORTH) / sd
         expected = sd * (np.exp(-0.5 * off**2) / np.sqrt(2.0 * np.pi) + off * special.ndtr(off))
-        if expected.max() < EXPECTED:
+        if expected.max() < least:
             return None
         best = int(np.argmax(off))
         promise = max(WORTH, float(mean[best] + DARING * sd[best]))

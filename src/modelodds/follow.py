@@ -27,7 +27,7 @@ COMPONENTS = 6  # of each mixture that the nodes follow
 ENOUGH = 0.4  # effective share of the nodes above which they are left where they are; ...
 LEAST, KEPT = 0.1, 0.8  # ... or, above the first of these, this share of what their last move reached
 ROUNDS = 4  # at most this many moves of the nodes per observation
-FOUND = 1.0  # nats of the estimate that better nodes may not have lost
+FOUND, FEW = 1.0, 5.0  # nats of the estimate that better nodes may not have lost; more, if few told of them
 LOST = 0.02  # effective share of the nodes below which the mass is lost, and is come by step by step, ...
 STAGES, STEADY = 20, 0.1  # ... at most so many, each with this effective share; ...
 SOUGHT = 1.1  # ... and if in vain, again when the observations have grown by this factor
@@ -148,7 +148,8 @@ class Followers:
     def _take_if_better(self, found: Seen) -> None:
         """Take the nodes found if more of them count, and never those that have lost what was known."""
         more = float(special.logsumexp(found.log_estimate) - special.logsumexp(self.seen.log_estimate))
-        if more > FOUND or (more > -FOUND and found.effective >= self.seen.effective):
+        unsure = FOUND + FEW / np.sqrt(max(self.seen.effective, 1.0))
+        if more > unsure or (more > -unsure and found.effective >= self.seen.effective):
             self.seen = found
 
     def _content(self) -> float:
