@@ -58,14 +58,15 @@ def learnt(n_nodes: int = 4096, n: int = 12) -> Learner:
 def test_few_nodes_know_their_own_error() -> None:
     """What a claim has of the nodes is the scatter of the evidence over other sets of so many nodes."""
     few, many = learnt(64), learnt(8192)
-    assert few.evidence.quadrature > 10 * many.evidence.quadrature > 0.0
-    assert few.evidence.variance >= few.evidence.quadrature
+    (_, error), (_, least) = few.followers.quadrature(), many.followers.quadrature()
+    assert error > 10 * least > 0.0
+    assert few.evidence.variance >= few.evidence.fixed >= 0.999 * error
     scatter = []
     for seed in range(40):
         nodes = Nodes.from_prior(few.model.prior, 64, np.random.default_rng(seed))
         mixture = few.seen.nodes.mixture
         scatter.append(few.evidence_at(nodes if mixture is None else nodes.with_mixture(mixture)).mean)
-    assert 0.2 < 2.0 * np.sqrt(few.evidence.quadrature) / np.std(scatter) < 5.0  # of four sets together
+    assert 0.2 < 2.0 * np.sqrt(error) / np.std(scatter) < 5.0  # of four sets together
 
 
 def test_an_estimate_that_moves_is_not_believed_at_once() -> None:
@@ -73,6 +74,8 @@ def test_an_estimate_that_moves_is_not_believed_at_once() -> None:
     settled = made.evidence
     made._track = {11: settled.mean - 3.0}
     made.update(12)
-    assert made.evidence.variance == pytest.approx(MOVED * 4.5 + settled.quadrature)  # 3 nats, in one of two
+    assert made.evidence.variance == pytest.approx(MOVED * 4.5 + settled.fixed)  # 3 nats, in one of two
+    open_to = settled.variance - settled.fixed
+    assert made.evidence.variance - made.evidence.fixed == pytest.approx(open_to)  # it draws no evaluations
     made.update(100)  # long ago by now
     assert made.evidence == pytest.approx(settled)

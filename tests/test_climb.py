@@ -2,13 +2,15 @@
 
 import itertools
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
 from modelodds import Model, Session
-from modelodds.climb import GROWTH, MISSES
+from modelodds.climb import FIRST, GROWTH, MISSES, Climb, Known, Step
 from modelodds.method import PRESETS, Method
 from modelodds.session import Query
 
@@ -224,3 +226,53 @@ def test_a_failed_step_is_tried_elsewhere() -> None:
     assert made.settled_belief() is None
     (again,) = made.ask()
     assert not np.array_equal(again.theta, failed.theta)
+
+
+class Wild:
+    """A surrogate that knows nothing of one far point, and all of the others."""
+
+    observations = SimpleNamespace(best=0.0)
+    offset, squash = 0.0, SimpleNamespace(log_likelihood=lambda f: f)
+
+    def __init__(self, sd: float) -> None:
+        self.sd = sd
+
+    def straight(self, x: Array) -> tuple[Array, Array]:
+        return np.full(len(x), -20.0), np.where(x[:, 0] > 2.0, self.sd, 1e-3) ** 2
+
+    def predict(self, x: Array) -> tuple[Array, Array]:
+        return self.straight(x)
+
+
+def known(sd: float) -> Known:
+    everywhere = np.array([[0.0], [1.0], [3.0]])
+    return Known(Wild(sd), [], lambda x: np.ones(len(x), dtype=bool), everywhere, None)  # type: ignore[arg-type]
+
+
+def test_a_leap_goes_where_a_gain_is_most_probable_if_one_can_be_expected() -> None:
+    climb = Climb(np.array([[-7.0], [7.0]]), np.random.default_rng(0))
+    step = climb._leap_step(known(20.0))
+    assert step is not None
+    assert step.x == pytest.approx([3.0])
+    assert climb._leap_step(known(5.0)) is None  # four standard deviations
+
+
+def test_leaps_cut_in_on_a_climb_that_promises_next_to_nothing_beside_them() -> None:
+    climb = Climb(np.array([[-7.0], [7.0]]), np.random.default_rng(0))
+    climb._phases = ["wide", "close"]
+    assert climb._aside(known(100.0), promise=30.0) is None  # worth its while
+    leap = climb._aside(known(100.0), promise=0.5)
+    assert leap is not None
+    assert leap.aside
+    climb._strayed = True  # then it is the climb's turn
+    assert climb._aside(known(100.0), promise=0.5) is None
+
+
+def test_a_leap_aside_counts_for_no_miss_and_its_gain_for_a_new_start() -> None:
+    climb = Climb(np.array([[-7.0], [7.0]]), np.random.default_rng(0))
+    climb._phases, climb._misses, climb._radius = ["close", "leap"], 2, 0.01
+    climb.out = {n: Step(np.zeros(1), before=0.0, promise=5.0, expected=0.0, aside=True) for n in (5, 6)}
+    climb.told(5, -50.0)
+    assert (climb._misses, climb._radius) == (2, 0.01)
+    climb.told(6, 50.0)
+    assert (climb._misses, climb._radius, climb._phases[0]) == (0, FIRST, "close")

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from modelodds import odds
+from modelodds.belief import Belief
 from modelodds.progress import Progress, take_snapshot
-from modelodds.session import Belief
 
 NAMES = ["probit", "a model [b]of[/b] the longest name one can think of"]
 

@@ -9,11 +9,12 @@ import pytest
 from scipy import special
 
 from modelodds import compare, odds
+from modelodds.belief import Belief
 from modelodds.errors import OptionError
 from modelodds.odds import best_probability
 from modelodds.problems import Problem, load
 from modelodds.result import Result
-from modelodds.session import Belief, Session
+from modelodds.session import Session
 from modelodds.stopping import (
     SETTLED,
     BestIsBest,

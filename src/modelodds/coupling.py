@@ -53,10 +53,10 @@ class Coupling:
         for group in self.groups:
             group.update()
 
-    def covariance(self, variance: Array, quadrature: Array) -> Array:
-        """Covariance (k, k) of log-evidences of ``variance`` (k,), the nodes' part of it independent."""
+    def covariance(self, variance: Array, fixed: Array) -> Array:
+        """Covariance (k, k) of log-evidences of ``variance`` (k,), the ``fixed`` part of it independent."""
         cov = np.diag(variance)
-        open_to = np.sqrt(np.maximum(variance - quadrature, 0.0))
+        open_to = np.sqrt(np.maximum(variance - fixed, 0.0))
         for group in self.active:
             own = _correlation(group.covariance())
             at = np.ix_(group.sharing.members, group.sharing.members)

@@ -39,7 +39,7 @@ class Evidence(NamedTuple):
 
     mean: float
     variance: float
-    quadrature: float = 0.0  # the part of the variance that is the nodes': no evaluation takes it away
+    fixed: float = 0.0  # the part of the variance that no evaluation is meant to take away
 
 
 def log_integrand(

@@ -120,8 +120,8 @@ class Learner:
 
     def nudge(self, change: float, factor: float) -> None:
         """Move the evidence by ``change`` nats from where it was last found, its variance by ``factor``."""
-        mean, variance, quadrature = self._base
-        self._found = Evidence(mean + change, variance * factor, quadrature)
+        mean, variance, fixed = self._base
+        self._found = Evidence(mean + change, variance * factor, fixed)
         self._proposal, self._all_in = None, None
 
     def update(self, now: int) -> None:
@@ -141,9 +141,9 @@ class Learner:
             if self.surrogate.squash == Squash.exact() != self._scale:
                 self._track.clear()  # a quadratic that has passed its test starts anew
             self._scale, self._stale = self.surrogate.squash, False
-        mean, variance, quadrature = self._found
+        mean, variance, nodes = self._found
         self._track[now] = mean
-        believed = self._believed(variance) + quadrature
+        believed = self._believed(variance) + nodes
         self.evidence = Evidence(mean, believed, believed - variance)
 
     def _believed(self, variance: float) -> float:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from modelodds.belief import IGNORANCE
 from modelodds.errors import LedgerError
 from modelodds.evaluate import Outcome
 from modelodds.journal import Contents, Entry, read, salvage
 from modelodds.lock import writer
-from modelodds.session import IGNORANCE
 
 if TYPE_CHECKING:
     import pandas as pd

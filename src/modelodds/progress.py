@@ -15,7 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from modelodds.session import Belief, Session
+from modelodds.belief import Belief
+from modelodds.session import Session
 
 LINES = 10  # plain lines in a log, spread over the budget
 LOST = 100.0  # nats: a log-evidence less certain than this is not worth a number

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import qmc
 
-from modelodds import correlated
 from modelodds._version import __version__
 from modelodds.acquisition import ACQUISITIONS, Rivals
+from modelodds.belief import Belief
 from modelodds.coupling import Coupling
+from modelodds.design import design, design_sizes
 from modelodds.diagnostics.examine import examine
-from modelodds.errors import BudgetError, ModelError, OptionError, PriorError, QueryError
+from modelodds.errors import ModelError, OptionError, PriorError, QueryError
 from modelodds.evaluate import Outcome, read_value
+from modelodds.evidence import Evidence
 from modelodds.learner import Learner
 from modelodds.method import PRESETS, Method, resolve_method
 from modelodds.model import Model, check_models
@@ -35,10 +36,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-IGNORANCE = 1000.0  # nats: standard deviation of a log-evidence of which nothing is known
 KEPT_DRAWS = 2000  # posterior draws of each model in a result
 SHORTEST = 1e-3  # seconds: what an evaluation takes at least, our own computing included
-DESIGN_SHARE = 0.5  # at most this share of a known budget goes to the initial design
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,27 +57,6 @@ class Query:
     id: int
     model: str
     theta: Array
-
-
-@dataclass(frozen=True)
-class Belief:
-    """Where a session stands."""
-
-    mean: Array  # (k,) of the log-evidences
-    sd: Array  # (k,)
-    probabilities: Array  # (k,) expected posterior model probabilities
-    probability_sd: Array  # (k,)
-    shared: Array | None = None  # (k, k) covariance of the log-evidences, where they are not independent
-
-    @property
-    def cov(self) -> Array:
-        """Covariance of the log-evidences, (k, k)."""
-        return np.diag(self.sd**2) if self.shared is None else self.shared
-
-    def log_odds_sd(self, a: int, b: int) -> float:
-        """Standard deviation of the log-odds of models ``a`` and ``b``."""
-        between = 0.0 if self.shared is None else self.shared[a, b]
-        return float(np.sqrt(max(self.sd[a] ** 2 + self.sd[b] ** 2 - 2.0 * between, 0.0)))
 
 
 class Session:
@@ -126,10 +104,10 @@ class Session:
         ]
         self._coupling = Coupling(self._learners, self.method) if self.method.coupling == "shared" else None
         self._report_seeds = [int(s[1]) for s in seeds]
-        sizes = _design_sizes(self.models, self.method, budget)
+        sizes = design_sizes(self.models, self.method, budget)
         quasi = self.method.design == "quasi"
         self._design = [
-            _design(m, n, quasi, int(s[2])) for m, n, s in zip(self.models, sizes, seeds, strict=True)
+            design(m, n, quasi, int(s[2])) for m, n, s in zip(self.models, sizes, seeds, strict=True)
         ]
         self._design_size = sum(sizes)
         self.n_added = 0  # evaluations that were made elsewhere
@@ -226,7 +204,7 @@ class Session:
             belief.mean + self._log_prior,
             np.array(
                 [
-                    max(sd**2 - learner.evidence.quadrature, 1e-12) * (learner.remaining if pending else 1.0)
+                    max(sd**2 - learner.evidence.fixed, 1e-12) * (learner.remaining if pending else 1.0)
                     for sd, learner in zip(belief.sd, learners, strict=True)
                 ]
             ),
@@ -234,7 +212,7 @@ class Session:
         )
 
     def _prior_point(self, i: int) -> Array:
-        return _design(self.models[i], 1, False, int(self._learners[i].rng.integers(2**63)))[0]
+        return design(self.models[i], 1, False, int(self._learners[i].rng.integers(2**63)))[0]
 
     # ------------------------------------------------------------------ tell
 
@@ -415,32 +393,13 @@ class Session:
             learner.update(self.n_evaluations)
         self.standing = belief = self._belief([learner.evidence for learner in self._learners])
         if self._log and (not self._history or self._history[-1]["n_evaluations"] < self.n_evaluations):
-            self._history.append(self._history_row(belief))
+            self._history.append(belief.row(self.n_evaluations, [m.name for m in self.models]))
             self._beliefs[self.n_evaluations] = belief
         return belief
 
-    def _belief(self, evidences: list[Any]) -> Belief:
-        mean = np.array([e.mean for e in evidences])
-        sd = np.sqrt([e.variance for e in evidences])
-        unknown = np.isnan(mean) | np.isneginf(mean).all()
-        known = mean[np.isfinite(mean)]
-        mean[unknown] = known.mean() if len(known) else 0.0
-        sd[unknown] = IGNORANCE
-        shared = None
-        if self._coupling is not None and self.joined:
-            shared = self._coupling.covariance(sd**2, np.array([e.quadrature for e in evidences]))
-        z, cov = correlated.moments(mean, np.diag(sd**2) if shared is None else shared, self._log_prior)
-        return Belief(mean, sd, z, np.sqrt(np.diag(cov)), shared)
-
-    def _history_row(self, belief: Belief) -> dict[str, float]:
-        row: dict[str, float] = {"n_evaluations": self.n_evaluations}
-        for i, model in enumerate(self.models):
-            row[f"log_evidence[{model.name}]"] = float(belief.mean[i])
-            row[f"log_evidence_sd[{model.name}]"] = float(belief.sd[i])
-            row[f"probability[{model.name}]"] = float(belief.probabilities[i])
-            for j in range(i if belief.shared is not None else 0):
-                row[f"log_evidence_cov[{self.models[j].name}, {model.name}]"] = float(belief.cov[i, j])
-        return row
+    def _belief(self, evidences: list[Evidence]) -> Belief:
+        joint = self._coupling.covariance if self._coupling is not None and self.joined else None
+        return Belief.of(evidences, self._log_prior, joint)
 
     def result(self, status: str = "open", message: str = "The session is still open.") -> Result:
         """The answer so far, its quadrature done anew on fresh nodes."""
@@ -507,40 +466,3 @@ def as_generator(rng: int | np.random.Generator) -> np.random.Generator:
     if isinstance(rng, int | np.integer) and rng < 0:
         raise OptionError(f"rng={rng} is no seed; use 0 or more.")
     return np.random.default_rng(rng)
-
-
-def _design_sizes(models: tuple[Model, ...], method: Method, budget: int | None) -> list[int]:
-    """Initial evaluations of each model, cut down where the budget is known and small."""
-    wanted = [method.initial_points(m.dim) if m.dim else 1 for m in models]
-    least = [m.dim + 2 if m.dim else 1 for m in models]
-    if method.costs == "given":  # of a dear model only what a surrogate needs, the rest is chosen with care
-        cheapest = min(m.cost for m in models)
-        wanted = [
-            max(low, round(n * np.sqrt(cheapest / m.cost)))
-            for n, low, m in zip(wanted, least, models, strict=True)
-        ]
-    if budget is None or sum(wanted) <= DESIGN_SHARE * budget:
-        return wanted
-    if budget < sum(least):
-        raise BudgetError(
-            f"budget={budget} is too small: these {len(models)} models need at least {sum(least)} "
-            "evaluations (two more than its free parameters for each). Raise the budget or leave models out."
-        )
-    share = DESIGN_SHARE * budget / sum(wanted)
-    return [max(low, int(share * n)) for low, n in zip(least, wanted, strict=True)]
-
-
-def _design(model: Model, n: int, quasi: bool, seed: int) -> list[Array]:
-    """``n`` points x (d,) of the prior: low-discrepancy ones, or plain draws."""
-    if model.dim == 0:
-        return [np.empty(0)]
-    rng = np.random.default_rng(seed)
-    sobol = qmc.Sobol(model.dim, rng=rng)
-    size = max(1, (n - 1).bit_length())
-    inside = np.empty((0, model.dim))
-    while len(inside) < n:  # a joint prior's reference may reach beyond its support
-        u = sobol.random_base2(size) if quasi else rng.uniform(size=(2**size, model.dim))
-        x, _ = model.prior.from_unit(u)
-        inside = np.vstack([inside, x[np.isfinite(model.prior.log_density(x))]])
-        size += 1 if quasi and len(u) < sobol.num_generated else 0
-    return list(inside[:n])

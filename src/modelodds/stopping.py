@@ -18,7 +18,8 @@ from modelodds.correlated import best_probability
 from modelodds.errors import OptionError
 
 if TYPE_CHECKING:
-    from modelodds.session import Belief, Session
+    from modelodds.belief import Belief
+    from modelodds.session import Session
 
 
 class Rule(ABC):

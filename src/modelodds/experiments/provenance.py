@@ -31,6 +31,8 @@ CORE = (
     "group.py",
     "coupling.py",
     "correlated.py",
+    "design.py",
+    "belief.py",
     "session.py",
     "comparison.py",
     "stopping.py",
