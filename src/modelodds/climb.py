@@ -51,7 +51,7 @@ GOOD, POOR = 0.5, 0.1  # ... more, or less, than these shares of what was promis
 WORTH = 1.0  # nats of gain that make a step worth its while, ...
 HOPE = 2.0  # ... hoped for at this many standard deviations
 # steps of less gain, in a row, that end a phase
-MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 8, "elsewhere": 3}
+MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 3, "elsewhere": 3}
 TOGETHER = {"hint": 1, "wide": 3, "close": 3, "leap": 1, "elsewhere": 1}  # most steps out at once
 EXPECTED = 0.1  # nats of expected gain that a leap needs
 CRAWLING, FARTHER = ("wide", "close"), 10.0  # phases that leaps cut in on, if they promise so much more
