@@ -51,10 +51,10 @@ GOOD, POOR = 0.5, 0.1  # ... more, or less, than these shares of what was promis
 WORTH = 1.0  # nats of gain that make a step worth its while, ...
 HOPE = 2.0  # ... hoped for at this many standard deviations
 # steps of less gain, in a row, that end a phase
-MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 3, "elsewhere": 3}
+MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 8, "elsewhere": 3}
 TOGETHER = {"hint": 1, "wide": 3, "close": 3, "leap": 1, "elsewhere": 1}  # most steps out at once
 EXPECTED = 0.1  # nats of expected gain that a leap needs
-CRAWLING, FARTHER = ("wide", "close"), 10.0  # phases that leaps cut in on, if they promise so much more
+CRAWLING, FARTHER = ("wide", "close"), 50.0  # phases that leaps cut in on, if they promise so much more
 UNTOLD = 0.5  # share of a value's variance that what is out must leave, for a step there to be its own
 GROWTH, IDLE = 1.5, 2.5  # a climb begins again when the session has grown by this factor; after one in vain
 APART = 1.0  # distance, in some coordinate, of an excursion's start from all that was climbed before
@@ -161,11 +161,11 @@ class Climb:
         seen, self._look_at = np.vstack([known.surrogate.observations.x, *self._steps()]), 0.0
         while self._phases:
             found = getattr(self, f"_{self._phases[0]}_step")(known)
-            if found is not None and not (np.abs(seen - found.x) < SAME).all(1).any():
+            if found is not None and not _among(seen, found.x):
                 aside = self._aside(known, found.promise)
-                found = found if aside is None else aside
-                self._strayed = found.aside
-                self.out[query] = found
+                if aside is not None and not _among(seen, aside.x):
+                    found = aside
+                self.out[query], self._strayed = found, found.aside
                 return np.asarray(found.x)
             if self.out:  # they may find more than they promise
                 return None
@@ -315,6 +315,11 @@ def local(seen: Observations, index: int) -> tuple[Observations, Squash]:
     followed = max(Squash.some(d).followed, float(np.sort(seen.gap(seen.y[index]))[min(p + d, n // 2)]))
     kept = np.union1d(near, high)
     return Observations(seen.x[kept], seen.y[kept], seen.noise[kept]), Squash(followed, followed)
+
+
+def _among(seen: Array, x: Array) -> bool:
+    """Whether ``x`` (d,) is one of the points ``seen`` (n, d)."""
+    return bool((np.abs(seen - x) < SAME).all(1).any())
 
 
 def _most_promising(predict: Callable[[Array], tuple[Array, Array]], x: Array) -> tuple[Array, float] | None:
