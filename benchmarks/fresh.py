@@ -1,0 +1,118 @@
+"""Cases to develop on, so that those reported are never tuned on: ``python benchmarks/fresh.py synthetic``.
+
+``synthetic`` runs the paper's task on datasets from number 100 on, which no table has; the truth is Sobol's
+sequence over the prior (2^16 points, 2^17 from d = 4). ``absorbers`` runs simulated spectra, signal-to-noise
+ratios from 2 to 12, with no absorber against one, in 76 evaluations, and looks at the evidence of one, whose
+peak is narrow and hard to find; the truth is quadrature's. It needs a null model (``docs/dla.md``).
+
+To compare two versions of the code, run it with either of them on ``PYTHONPATH``.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import special, stats
+
+from modelodds.baselines import METHODS, ours
+from modelodds.experiments.dla import START
+from modelodds.experiments.sweep import sweep
+from modelodds.method import resolve_method
+from modelodds.problems import synthetic
+
+FIRST = 100
+BUDGET = 76
+
+
+class Dataset(NamedTuple):
+    """One run on the paper's task."""
+
+    d: int
+    dataset: int
+    method: str
+
+
+class Spectrum(NamedTuple):
+    """One run on a simulated spectrum."""
+
+    number: int
+
+
+def log_evidence(model: Any) -> float:
+    """By quasi-Monte Carlo over the prior."""
+    u = stats.qmc.Sobol(model.dim, rng=1).random_base2(16 if model.dim < 4 else 17)
+    value = model.log_likelihood(model.prior.to_theta(special.ndtri(np.clip(u, 1e-12, 1.0 - 1e-12))))
+    return float(special.logsumexp(value) - np.log(len(u)))
+
+
+def on_dataset(task: Dataset) -> list[dict[str, Any]]:
+    """The error of the log-odds, and that of z_1 as a fraction."""
+    models = synthetic.candidates(task.d, task.dataset)
+    truth = log_evidence(models[0]) - log_evidence(models[1])
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = METHODS[task.method](models, 50 * task.d, task.dataset)
+    found, sd = result.log_odds(*result.names)
+    fraction = abs(result.probabilities[result.names[0]] / special.expit(truth) - 1.0)
+    seconds = time.perf_counter() - start
+    return [
+        task._asdict() | {"error": fraction, "nats": abs(found - truth), "claimed": sd, "seconds": seconds}
+    ]
+
+
+def on_spectrum(task: Spectrum) -> list[dict[str, Any]]:
+    """The error of the evidence of one absorber, in nats."""
+    from modelodds.apps import dla
+    from modelodds.apps.dla.sightline import Sightline
+    from modelodds.apps.dla.truth import evidence
+
+    null, rng = dla.NullModel.load(), np.random.default_rng([77, task.number])
+    z_qso, snr = rng.uniform(2.4, 3.4), float(np.exp(rng.uniform(np.log(2.0), np.log(12.0))))
+    low, high = Sightline.of(dla.simulate(null, z_qso, snr=snr, seed=task.number), null).z_range
+    absorber = (rng.uniform(low, high), rng.uniform(20.0, 21.5))
+    line = Sightline.of(dla.simulate(null, z_qso, [absorber], snr=snr, seed=task.number), null)
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models = dla.models(line, absorbers=(0, 1))
+        result = ours.run(models, BUDGET, task.number, resolve_method("default", **START))
+    name = result.names[1]
+    off, seconds = abs(result.log_evidence[name] - evidence(line, 1)[0]), time.perf_counter() - start
+    claimed = result.log_evidence_sd[name]
+    return [task._asdict() | {"d": 2, "error": off, "nats": off, "claimed": claimed, "seconds": seconds}]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", choices=["synthetic", "absorbers"])
+    parser.add_argument("--dimension", type=int, nargs="+", default=[2, 3, 4])
+    parser.add_argument("--method", default="default")
+    parser.add_argument("-n", type=int, default=20, help="datasets per dimension, or spectra")
+    parser.add_argument("--jobs", type=int, default=2)
+    given = parser.parse_args()
+    numbers = range(FIRST, FIRST + given.n)
+    tasks: list[Any] = [Dataset(d, i, given.method) for d in given.dimension for i in numbers]
+    work: Callable[[Any], list[dict[str, Any]]] = on_dataset
+    if given.cases == "absorbers":
+        tasks, work = [Spectrum(i) for i in range(given.n)], on_spectrum
+    rows = []
+    for found in sweep(tasks, work, None, given.jobs):
+        rows += found
+        print(", ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in found[0].items()))
+    frame = pd.DataFrame(rows)
+    for d, group in frame.groupby("d"):
+        error, beyond = group.error, int((group.nats > 2 * group.claimed).sum())
+        print(
+            f"d = {d}, {len(group)} cases: mean {error.mean():.3g}, median {error.median():.3g}, worst "
+            f"{error.max():.3g}; beyond two claimed standard deviations {beyond}; "
+            f"{group.seconds.median():.1f} s a run"
+        )
+
+
+if __name__ == "__main__":
+    main()
