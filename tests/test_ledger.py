@@ -103,6 +103,33 @@ def test_a_larger_budget_goes_on(ledger: Path) -> None:
     assert len(run(pair(), ledger=ledger).evaluations) == BUDGET + 4  # a smaller one takes nothing away
 
 
+def nested() -> list[Model]:
+    """One shared parameter, and one more that only the second model has."""
+
+    def small(theta: Any) -> float:
+        return float(-20.0 * np.log1p((theta[0] - 0.3) ** 2))
+
+    def large(theta: Any) -> float:
+        return small(theta) - 2.0 * float(theta[1] ** 2) + float(np.tanh(theta[1]))
+
+    return [
+        Model("small", small, {"a": stats.norm()}),
+        Model("large", large, {"a": stats.norm(), "b": stats.norm()}),
+    ]
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_models_that_learn_from_each_other_are_resumed(ledger: Path, batch: int) -> None:
+    options: dict[str, Any] = {"method": Method(coupling="shared", n_nodes=512), "batch": batch}
+    plain, calls = run(nested(), **options), []  # type: tuple[Result, list[Any]]
+    assert plain.log_evidence_cov[0, 1] > 0.0  # they are joined
+    for until in (9, 17, 20):
+        with pytest.raises(Killed):
+            run(counted(nested(), calls, until), ledger=ledger, **options)
+    assert identical(run(counted(nested(), calls), ledger=ledger, **options), plain)
+    assert len(calls) == len(set(calls)) == BUDGET  # none made again, none asked for twice
+
+
 @pytest.mark.parametrize("stop", [None, "callable"])
 def test_stopping_rules_that_look_are_on_record_too(ledger: Path, stop: Any) -> None:
     """Forming a belief refits surrogates, so it is part of what must be done again."""
