@@ -50,8 +50,8 @@ GROWN, SHRUNK = 2.0, 0.5  # its factors after steps that gain ...
 GOOD, POOR = 0.5, 0.1  # ... more, or less, than these shares of what was promised
 WORTH = 1.0  # nats of gain that make a step worth its while, ...
 HOPE = 2.0  # ... hoped for at this many standard deviations
-# steps of less gain, in a row, that end a phase
-MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 8, "elsewhere": 3}
+# steps of less gain, in a row, that end a phase; of leaps, so many per parameter
+MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 2, "elsewhere": 3}
 TOGETHER = {"hint": 1, "wide": 3, "close": 3, "leap": 1, "elsewhere": 1}  # most steps out at once
 EXPECTED = 0.1  # nats of expected gain that a leap needs
 CRAWLING, FARTHER = ("wide", "close"), 50.0  # phases that leaps cut in on, if they promise so much more
@@ -147,8 +147,8 @@ class Climb:
 
     def due(self, query: int) -> bool:
         """Whether the session's evaluation of number ``query`` may be a step of it."""
-        phase = self._phases[0]
-        return query >= self._look_at and len(self.out) < min(TOGETHER[phase], MISSES[phase] - self._misses)
+        left = self._most_misses() - self._misses
+        return query >= self._look_at and len(self.out) < min(TOGETHER[self._phases[0]], left)
 
     def rest(self, query: int) -> None:
         """End it for now; ``query`` is the number of an evaluation that is, or might have been, its last."""
@@ -180,6 +180,11 @@ class Climb:
         leap = self._leap(known, FARTHER * max(promise, WORTH))
         return None if leap is None else leap._replace(aside=True)
 
+    def _most_misses(self) -> int:
+        """Misses that end the present phase."""
+        phase = self._phases[0]
+        return MISSES[phase] * (self.bounds.shape[1] if phase == "leap" else 1)
+
     def _next_phase(self) -> None:
         if self._phases[0] == "close":
             self._ended = Ended(self._top, self._radius)
@@ -208,7 +213,7 @@ class Climb:
             self._phases = ["close", *self._phases]
         self._gained |= gained
         self._misses = 0 if gained else self._misses + 1
-        if self._misses >= MISSES[self._phases[0]]:
+        if self._misses >= self._most_misses():
             self._next_phase()
         if not self._phases:
             self.rest(query)
