@@ -260,12 +260,12 @@ def test_a_leap_goes_where_a_gain_is_most_probable_if_one_can_be_expected() -> N
 def test_leaps_cut_in_on_a_climb_that_promises_next_to_nothing_beside_them() -> None:
     climb = Climb(np.array([[-7.0], [7.0]]), np.random.default_rng(0))
     climb._phases = ["wide", "close"]
-    assert climb._aside(known(100.0), promise=30.0) is None  # worth its while
-    leap = climb._aside(known(100.0), promise=0.5)
+    assert climb._aside(known(400.0), promise=30.0) is None  # worth its while
+    leap = climb._aside(known(400.0), promise=0.5)
     assert leap is not None
     assert leap.aside
     climb._strayed = True  # then it is the climb's turn
-    assert climb._aside(known(100.0), promise=0.5) is None
+    assert climb._aside(known(400.0), promise=0.5) is None
 
 
 def test_a_leap_aside_counts_for_no_miss_and_its_gain_for_a_new_start() -> None:
