@@ -8,7 +8,7 @@ from modelodds import Model
 from modelodds.follow import Followers, Seen
 from modelodds.learner import Learner
 from modelodds.method import Method
-from modelodds.nodes import Mixture, Nodes, effective_size
+from modelodds.nodes import Mixture, effective_size
 
 WIDTH = 0.03
 CENTRE = np.array([0.7, -0.4])
@@ -105,4 +105,3 @@ def test_nodes_of_the_prior_do_not_move() -> None:
         made.tell(i, needle(x), 0.0)
     made.update(8)
     assert made.seen.nodes.mixture is None
-    assert isinstance(made.seen.nodes, Nodes)

@@ -121,7 +121,8 @@ def nested() -> list[Model]:
 @pytest.mark.parametrize("batch", [1, 3])
 def test_models_that_learn_from_each_other_are_resumed(ledger: Path, batch: int) -> None:
     options: dict[str, Any] = {"method": Method(coupling="shared", n_nodes=512), "batch": batch}
-    plain, calls = run(nested(), **options), []  # type: tuple[Result, list[Any]]
+    calls: list[Any] = []
+    plain = run(nested(), **options)
     assert plain.log_evidence_cov[0, 1] > 0.0  # they are joined
     for until in (9, 17, 20):
         with pytest.raises(Killed):
