@@ -1,5 +1,6 @@
 """Evaluations elsewhere: in threads, processes and on a Dask cluster; what goes wrong there."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -18,7 +19,7 @@ from scipy import stats
 
 from example_models import CENTRES, N, bell, gap, gaussian, log_evidence
 from example_workers import Dies, gaussians
-from modelodds import Failures, Model, Result, compare
+from modelodds import Failures, Model, Result, Session, compare
 from modelodds.errors import LedgerError, ModelError, OptionError
 from modelodds.executors import Workers, n_workers
 from modelodds.ledger import evaluations, standing
@@ -373,3 +374,51 @@ def test_ctrl_c_with_workers(tmp_path: Path, twice: bool) -> None:
         assert output.startswith("interrupted "), errors
         assert int(output.split()[1]) >= 4
     assert standing(ledger).status in ("interrupted", "stopped")
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_ctrl_c_that_python_loses_is_heard(workers: int) -> None:
+    """A Ctrl-C that falls into a callback of the garbage collector is dropped by Python."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    lost: list[Any] = []
+
+    def collecting(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and not lost:
+            lost.append(info)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)  # here Python raises, and drops what it raised
+
+    def stop(session: Session) -> bool:
+        if session.n_evaluations == 8:
+            gc.callbacks.append(collecting)
+            gc.collect()
+        return False
+
+    hook, sys.unraisablehook = sys.unraisablehook, lambda unraisable: lost.append(unraisable.exc_type)
+    try:
+        with ThreadPoolExecutor(workers or 1) as threads:
+            executor = threads if workers else None
+            result = run([Model("a", bell(0.0, 0.5), {"x": N()})], budget=40, stop=stop, executor=executor)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        sys.unraisablehook = hook
+        gc.callbacks.remove(collecting)
+        signal.signal(signal.SIGINT, before)
+    assert KeyboardInterrupt in lost
+    assert result.status == "interrupted"
+    assert 8 <= len(result.evaluations) < 12
+
+
+def test_the_users_own_ctrl_c_is_left_alone() -> None:
+    pressed: list[int] = []
+
+    def press(session: Session) -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        result = run([Model("a", bell(0.0, 0.5), {"x": N()})], budget=12, stop=press)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert pressed and result.status == "budget"

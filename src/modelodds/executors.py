@@ -10,7 +10,6 @@ import contextlib
 import os
 import pickle
 import queue
-import signal
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from modelodds import worker
 from modelodds.errors import ModelError, OptionError
 from modelodds.evaluate import Outcome, call, describe_error, evaluate, too_long
+from modelodds.interrupts import CtrlC, uninterrupted
 
 if TYPE_CHECKING:  # so that a worker that imports this module waits for no heavy import
     from modelodds.model import Model
@@ -69,7 +69,7 @@ class Workers(Executor):
         import cloudpickle
 
         task = cloudpickle.dumps((fn, args, kwargs))
-        with _uninterrupted():  # the pool starts its workers now or later, from threads it starts now
+        with uninterrupted():  # the pool starts its workers now or later, from threads it starts now
             future: Future[Any] = self._pool.schedule(worker.run, args=(task,), timeout=seconds)
         return future
 
@@ -88,19 +88,6 @@ class Workers(Executor):
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.shutdown(cancel_futures=error is not None or self.abandoned)
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Threads and processes that are started meanwhile never see a Ctrl-C, not even while they start."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def n_workers(executor: Any) -> int | None:
@@ -133,6 +120,7 @@ class Pool(ABC):
     def __init__(self, models: tuple[Model, ...], batch: int, timeout: float | None) -> None:
         self.models = {m.name: m for m in models}
         self.batch, self.timeout = batch, timeout
+        self._ctrl_c = CtrlC()
 
     @property
     @abstractmethod
@@ -152,8 +140,9 @@ class Pool(ABC):
     def wait(self) -> Iterator[tuple[Query, Outcome]]:
         """What has come back: at least one, if any is out."""
 
-    def abandon(self) -> None:  # noqa: B027 - most have nothing to do
+    def abandon(self) -> None:
         """Give up what is out."""
+        self._ctrl_c.close()
 
 
 class Here(Pool):
@@ -179,6 +168,7 @@ class Here(Pool):
 
     def wait(self) -> Iterator[tuple[Query, Outcome]]:
         """Evaluate the next."""
+        self._ctrl_c.check()
         query = self._queries[0]
         outcome = evaluate(self.models[query.model], query.theta, self.timeout)
         self._queries.pop(0)
@@ -253,6 +243,7 @@ class There(Pool):
         """What has come back, in the order asked."""
         found: list[tuple[Query, Outcome]] = []
         while not found and self._tasks:
+            self._ctrl_c.check()
             with contextlib.suppress(queue.Empty):
                 found += self._take(*self._done.get(timeout=LOOK))
                 while True:
@@ -312,6 +303,7 @@ class There(Pool):
 
     def abandon(self) -> None:
         """Give up what is out; workers that can be stopped are."""
+        super().abandon()
         if self._tasks and isinstance(self._executor, Workers):
             self._executor.abandoned = True
         for task in self._tasks.values():
