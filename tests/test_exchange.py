@@ -169,8 +169,22 @@ def test_surrogates_heed_it_where_the_method_can() -> None:
     def blocks(method: Method) -> Any:
         return Session([twins()], method=method)._learners[0].surrogate.spec.blocks
 
-    assert blocks(Method()) == ((0,), (1,))
-    assert blocks(Method(mean="constant")) == blocks(Method(coupling="shared")) == ()
+    assert blocks(Method()) == blocks(Method(coupling="shared")) == ((0,), (1,))
+    assert blocks(Method(mean="constant")) == blocks(Method(mean="constant", coupling="shared")) == ()
+
+
+def test_models_with_exchangeable_parts_are_not_joined() -> None:
+    """A sum over parts serves them better than a share in another model's surrogate would."""
+    one = Model("one", lambda theta: -8.0 * (theta[0] - 0.7) ** 2, Prior({"a": N()}))
+    three = Model("three", lambda theta: -8.0 * ((theta - 0.7) ** 2).sum(), Prior({"a": N(), "c": N()}))
+
+    def groups(*models: Model, **options: Any) -> Any:
+        coupling = Session(models, method=Method(coupling="shared", **options))._coupling
+        return [group.sharing.members for group in coupling.groups] if coupling else None
+
+    assert groups(one, twins()) == []
+    assert groups(one, twins(), three) == [(0, 2)]
+    assert groups(one, twins(), three, mean="constant") == [(0, 1, 2)]
 
 
 def test_groups_may_come_from_an_iterator() -> None:

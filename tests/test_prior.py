@@ -105,6 +105,21 @@ def test_from_unit_is_finite_at_the_corners_of_the_cube():
     assert np.isfinite(x).all() and np.isfinite(prior.log_density(x)).all()
 
 
+def test_limits_stop_at_hard_ends():
+    """A density that vanishes at its end, and one that goes on, are to be looked for all the way."""
+    hard = {"halfnorm": stats.halfnorm(), "expon": stats.expon(loc=3), "cauchy": stats.halfcauchy(scale=9)}
+    soft = {"norm": stats.norm(5, 2), "lognorm": stats.lognorm(2.0), "gamma": stats.gamma(2), "t": stats.t(3)}
+    np.testing.assert_array_equal(Prior(hard).limits(7.0), [[-2.0] * 3, [7.0] * 3])
+    np.testing.assert_array_equal(Prior(soft).limits(7.0), [[-7.0] * 4, [7.0] * 4])
+    upside_down = Prior.from_transform(lambda u: [3.0 - stats.expon.isf(u[0]), u[1], u[2]], ["a", "b", "c"])
+    np.testing.assert_array_equal(upside_down.limits(7.0), [[-7.0, -SQRT3, -SQRT3], [2.0, SQRT3, SQRT3]])
+    np.testing.assert_array_equal(Prior({"a": 0.5, "b": stats.uniform()}).limits(7.0), [[-SQRT3], [SQRT3]])
+
+
+def test_limits_of_a_joint_density(correlated):
+    np.testing.assert_array_equal(correlated.limits(6.0), [[-6.0, -6.0], [6.0, 6.0]])
+
+
 def test_log_density_outside_the_box():
     prior = Prior({"a": stats.uniform(), "b": stats.norm()})
     inside, outside = prior.log_density([[SQRT3, 0.0], [SQRT3 + 1e-9, 0.0]])

@@ -34,9 +34,9 @@ class Coupling:
 
     def __init__(self, learners: Sequence[Learner], method: Method) -> None:
         self.learners = learners
-        self.groups = [
-            Group(sharing, learners, method) for sharing in find_sharing([one.model for one in learners])
-        ]
+        alone = [i for i, one in enumerate(learners) if one.surrogate.spec.blocks]
+        found = find_sharing([one.model for one in learners], alone)
+        self.groups = [Group(sharing, learners, method) for sharing in found]
 
     @property
     def active(self) -> list[Group]:

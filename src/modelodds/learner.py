@@ -61,7 +61,7 @@ class Learner:
         self._told = self._stale = True
         self._proposal: Proposal | None = None
         self._all_in: float | None = None  # the evidence's variance if nothing were out
-        self.climb = Climb(np.clip(model.prior.bounds, -REACH, REACH), rng)
+        self.climb = Climb(model.prior.limits(REACH), rng)
 
     # ------------------------------------------------------------------ what comes in
 

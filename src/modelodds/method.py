@@ -96,8 +96,8 @@ class Method:
 
     @property
     def exchange(self) -> bool:
-        """Whether surrogates heed exchangeable parameters: the paper's and coupled ones do not."""
-        return self.fit == "log" and self.mean == "full_quadratic" and self.coupling == "independent"
+        """Whether surrogates heed exchangeable parameters: the paper's do not."""
+        return self.fit == "log" and self.mean == "full_quadratic"
 
     def __post_init__(self) -> None:
         for option, known in CHOICES.items():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 
 from modelodds.coordinates.base import Array, Coordinates
 from modelodds.coordinates.components import ComponentCoordinates
@@ -17,6 +18,10 @@ from modelodds.coordinates.density import DensityCoordinates
 from modelodds.coordinates.transform import TransformCoordinates
 from modelodds.coordinates.widened import WidenedCoordinates
 from modelodds.errors import PriorError
+
+END = 2.0  # standard deviations from the centre beyond which a parameter with a hard end is at it, ...
+SMALL = 0.1  # ... but for this share of what it changes over one standard deviation either way, ...
+HARD = 3.0  # ... which is one where the density falls by less than this factor over as many more
 
 
 class Prior:
@@ -129,6 +134,29 @@ class Prior:
     def bounds(self) -> Array:
         """Lower and upper limits of x, shape (2, d); infinite where x is normal."""
         return self._coordinates.bounds
+
+    def limits(self, reach: float) -> Array:
+        """Limits of x within which there is something to look for, shape (2, d).
+
+        These are the bounds, at most ``reach`` from the centre, and nearer where a parameter has a hard end,
+        one at which its density does not vanish: in a normal coordinate that is infinitely far away, and
+        beyond two standard deviations next to nothing changes.
+        """
+        limits = np.clip(self.bounds, -reach, reach)
+        for j, side in np.ndindex(self.dim, 2):
+            if np.isinf(self.bounds[side, j]) and self._ends_hard(j, 2.0 * side - 1.0):
+                limits[side, j] = (2.0 * side - 1.0) * END
+        return limits
+
+    def _ends_hard(self, j: int, sign: float) -> bool:
+        """Whether what moves along axis ``j`` is as good as at its end at END, and its density no smaller."""
+        axis = sign * np.eye(self.dim)[j]
+        at = np.array([1.0, 2.0])[:, None] * END + np.array([-0.05, 0.05])
+        theta, middle = self.to_theta(at[..., None] * axis), self.to_theta(axis) - self.to_theta(-axis)
+        moves = middle != 0
+        near, far = (np.abs(theta[:, 1] - theta[:, 0]) / np.diff(ndtr(at), axis=1))[:, moves]
+        rest = np.abs(theta[1, 1] - theta[0, 1])[moves]
+        return bool(near.size and (rest < SMALL * np.abs(middle[moves])).all() and (far < HARD * near).all())
 
     def to_theta(self, x: ArrayLike) -> Array:
         """Parameters theta, shape (..., p), at internal coordinates ``x``, shape (..., d)."""

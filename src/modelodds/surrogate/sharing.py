@@ -13,7 +13,7 @@ hyperparameter.
 | a       | ``anchor``    | (D,)   | where parameters are held in models that lack them: a first guess   |
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -55,9 +55,15 @@ class Sharing:
         return common
 
 
-def find_sharing(models: Sequence[Model]) -> list[Sharing]:
-    """Groups of models that share parameters, two or more in each; models that share none are left out."""
-    axes = [[_Axis.of(i, model, j) for j in range(model.dim)] for i, model in enumerate(models)]
+def find_sharing(models: Sequence[Model], alone: Collection[int] = ()) -> list[Sharing]:
+    """Groups of models that share parameters, two or more in each; models that share none are left out.
+
+    So are those ``alone``: a surrogate that is a sum over exchangeable parts is no slice of another.
+    """
+    axes = [
+        [] if i in alone else [_Axis.of(i, model, j) for j in range(model.dim)]
+        for i, model in enumerate(models)
+    ]
     shared = {
         frozenset((a, b)): relation
         for one, other in combinations(axes, 2)
