@@ -246,7 +246,7 @@ class Wild:
 
 def known(sd: float) -> Known:
     everywhere = np.array([[0.0], [1.0], [3.0]])
-    return Known(Wild(sd), [], lambda x: np.ones(len(x), dtype=bool), everywhere, None)  # type: ignore[arg-type]
+    return Known(Wild(sd), [], lambda x: np.ones(len(x), dtype=bool), everywhere, [])  # type: ignore[arg-type]
 
 
 def test_a_leap_goes_where_a_gain_is_most_probable_if_one_can_be_expected() -> None:

@@ -3,7 +3,8 @@
 Acquisitions weigh what the surrogate can imagine, and that is little above the best value seen; on the flank
 of a sharp likelihood that is far from the top. So a model is climbed, in phases:
 
-- ``hint``: one step to where a model that shares parameters is best, as far as these go;
+- ``hint``: a step to where a model that shares parameters is best, as far as these go; where parts of it can
+  be exchanged, one for each;
 - ``wide``: steps within a length-scale of the model's own surrogate, which knows of other modes;
 - ``close``: steps by a Gaussian process of its own, of the observations that matter here, the best ones and
   those nearest to the best. It goes to the most promising point of a box around the best observation, whose
@@ -17,7 +18,7 @@ Where a leap promises far more than the next step of a climb, steps and leaps ta
 is not worth twenty evaluations while most of the prior may be hundreds of nats better.
 
 A phase ends after several steps of little gain, or where less than a nat can be hoped for; the climb ends
-with the last, and begins again as the session grows.
+with the last, and begins again as the session grows, or at once where an evaluation finds ten nats more.
 """
 
 import functools
@@ -50,13 +51,14 @@ GROWN, SHRUNK = 2.0, 0.5  # its factors after steps that gain ...
 GOOD, POOR = 0.5, 0.1  # ... more, or less, than these shares of what was promised
 WORTH = 1.0  # nats of gain that make a step worth its while, ...
 HOPE = 2.0  # ... hoped for at this many standard deviations
-# steps of less gain, in a row, that end a phase; of leaps, so many per parameter
+# steps of less gain, in a row, that end a phase; so many leaps per parameter, and hints per hint
 MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 2, "elsewhere": 3}
 TOGETHER = {"hint": 1, "wide": 3, "close": 3, "leap": 1, "elsewhere": 1}  # most steps out at once
 EXPECTED = 0.1  # nats of expected gain that a leap needs
 CRAWLING, FARTHER = ("wide", "close"), 50.0  # phases that leaps cut in on, if they promise so much more
 UNTOLD = 0.5  # share of a value's variance that what is out must leave, for a step there to be its own
 GROWTH, IDLE = 1.5, 2.5  # a climb begins again when the session has grown by this factor; after one in vain
+WRONG = 10.0  # nats above a climb's end that show, wherever they are found, that it was on the wrong hill
 APART = 1.0  # distance, in some coordinate, of an excursion's start from all that was climbed before
 NEAR = 0.3  # a hint no farther from the last in any coordinate is the same
 DARING = 0.5  # standard deviations that count for a point
@@ -99,7 +101,7 @@ class Known(NamedTuple):
     barren: list[Array]  # points (d,) that gave nothing
     inside: Callable[[Array], NDArray[np.bool_]]  # which of points (m, d) may be asked for
     everywhere: Array  # (m, d) points of the prior
-    hint: Array | None  # (d,) where another model says this one may be good
+    hints: list[Array]  # where (d,) another model says this one may be good
 
     def low(self) -> Observations:
         """The observations, and the barren points as low as the lowest of them."""
@@ -134,10 +136,12 @@ class Climb:
         self._radius, self._fit = FIRST, cast(Fit | None, None)  # the box, and its surrogate
         self._top, self._ended = -np.inf, Ended(-np.inf, FIRST)
         self._gained = True  # whether the present climb has; the first one counts
-        self._hint: Array | None = None  # the last that was tried
+        self._hinted: list[Array] = []  # the last that were tried
+        self._hints = 1  # how many there are at a time
         self._begun: list[Array] = []  # where excursions began
         self._elsewhere: Array | None = None  # (d,) where the present one has come to
         self._strayed = False  # whether the last step left its way
+        self._seen = -np.inf  # the best of all evaluations
         self._look_at = 0.0  # evaluations of the session at which the next climb begins; 0 during a climb
 
     @property
@@ -149,6 +153,13 @@ class Climb:
         """Whether the session's evaluation of number ``query`` may be a step of it."""
         left = self._most_misses() - self._misses
         return query >= self._look_at and len(self.out) < min(TOGETHER[self._phases[0]], left)
+
+    def heard(self, y: float, noise: float) -> None:
+        """Take note of an evaluation, whatever it was made for."""
+        found = y - 2.0 * np.sqrt(noise)
+        if self._look_at > 0.0 and found > self._seen + WRONG:
+            self._look_at = 0.0
+        self._seen = max(self._seen, y)
 
     def rest(self, query: int) -> None:
         """End it for now; ``query`` is the number of an evaluation that is, or might have been, its last."""
@@ -182,8 +193,8 @@ class Climb:
 
     def _most_misses(self) -> int:
         """Misses that end the present phase."""
-        phase = self._phases[0]
-        return MISSES[phase] * (self.bounds.shape[1] if phase == "leap" else 1)
+        phase, d = self._phases[0], self.bounds.shape[1]
+        return MISSES[phase] * (d if phase == "leap" else self._hints if phase == "hint" else 1)
 
     def _next_phase(self) -> None:
         if self._phases[0] == "close":
@@ -221,10 +232,13 @@ class Climb:
     # ------------------------------------------------------------------ phases
 
     def _hint_step(self, known: Known) -> Step | None:
-        if known.hint is None or (self._hint is not None and np.abs(self._hint - known.hint).max() < NEAR):
+        self._hints = max(1, len(known.hints))
+        new = [x for x in known.hints if all(np.abs(x - old).max() >= NEAR for old in self._hinted)]
+        if not new:
             return None
-        self._hint = known.hint
-        return known.step((known.hint, WORTH), known.surrogate.observations.best)
+        best = new[int(np.argmax(known.surrogate.predict(np.array(new))[0]))] if len(new) > 1 else new[0]
+        self._hinted = [*self._hinted, best][-self._hints :]
+        return known.step((best, WORTH), known.surrogate.observations.best)
 
     def _wide_step(self, known: Known) -> Step | None:
         seen, surrogate = known.surrogate.observations, known.surrogate
@@ -296,8 +310,8 @@ class Climb:
         first = _most_promising(moments, around[known.inside(around)])
         if first is None:
             return None
-        lower = np.maximum(top - self._radius * sides, self.bounds[0])
-        upper = np.minimum(top + self._radius * sides, self.bounds[1])
+        lower = np.clip(top - self._radius * sides, *self.bounds)
+        upper = np.clip(top + self._radius * sides, *self.bounds)
         refined = _refined(gp, first[0], lower, upper)[None]
         return (_most_promising(moments, refined) if known.inside(refined).all() else None) or first
 

@@ -4,6 +4,9 @@ Half of the nodes that leave the prior go where the likelihood may be large (hop
 half to where the evidence is as far as one knows (the estimate, which is reported). Hope alone will not do:
 where most of a prior is unknown by hundreds of nats, a narrow peak that is known gets next to none of it.
 
+Nodes cannot follow to a peak that none of them has met. Where the best observation, found by a climb, lies
+well above all that they see, some are sent there.
+
 What the evidence is by way of them depends on where they happen to lie: other sets like them say how much.
 """
 
@@ -19,6 +22,7 @@ from modelodds.method import Method
 from modelodds.nodes import Mixture, Nodes, effective_size, seeded
 from modelodds.prior import Prior
 from modelodds.support import Support
+from modelodds.surrogate.exchange import exchanged
 from modelodds.surrogate.surrogate import Surrogate
 
 Array = NDArray[np.float64]
@@ -28,6 +32,9 @@ ENOUGH = 0.4  # effective share of the nodes above which they are left where the
 LEAST, KEPT = 0.1, 0.8  # ... or, above the first of these, this share of what their last move reached
 ROUNDS = 4  # at most this many moves of the nodes per observation
 FOUND, FEW = 1.0, 5.0  # nats of the estimate that better nodes may not have lost; more, if few told of them
+MISSED, PER_PARAMETER = 3.0, 0.5  # nats above all that nodes see, and more per parameter: a peak is missed
+STEPS = np.geomspace(1e-4, 1.0, 25)  # along each axis, to see how wide it is: ...
+FALLEN = 0.5  # ... as far as the estimate falls by so many nats
 LOST = 0.02  # effective share of the nodes below which the mass is lost, and is come by step by step, ...
 STAGES, STEADY = 20, 0.1  # ... at most so many, each with this effective share; ...
 SOUGHT = 1.1  # ... and if in vain, again when the observations have grown by this factor
@@ -88,7 +95,11 @@ class Followers:
     def follow(self) -> None:
         """Let the nodes follow the mass until enough of them count, or as many as when they last moved."""
         self.seen = self._look(self._nodes, self._parts)
-        if self.method.nodes != "adaptive" or self.seen.effective > self._content():
+        if self.method.nodes != "adaptive":
+            return
+        if self.method.climb and self._misses_best():
+            self._send_to_best()
+        elif self.seen.effective > self._content():
             return
         for attempt in range(ROUNDS):
             self._take_if_better(self._moved(self.seen, self.seen.targets, afresh=attempt == 1))
@@ -134,6 +145,31 @@ class Followers:
             for kind in (self.method.weights, self.method.estimate)
         )
         return Seen(nodes, mean, variance, hope, estimate, parts)
+
+    def _estimate(self, mean: Array, variance: Array) -> Array:
+        return log_likelihood_at(self.method.estimate, mean, variance, self.surrogate.squash)
+
+    def _misses_best(self) -> bool:
+        """Whether the surrogate puts the best observation far above all nodes."""
+        top = self._estimate(*self.surrogate.predict(self.surrogate.observations.best_x[None]))[0]
+        met = self._estimate(self.seen.mean, self.seen.variance)[np.isfinite(self.seen.log_estimate)]
+        return bool(top - met.max(initial=-np.inf) > MISSED + PER_PARAMETER * self.prior.dim)
+
+    def _send_to_best(self) -> None:
+        """Have the nodes that follow the estimate look around the best observation, in any order of parts."""
+        best, d = self.surrogate.observations.best_x, self.prior.dim
+        along = (STEPS[:, None, None, None] * np.array([-1.0, 1.0])[:, None, None] * np.eye(d)) + best
+        at = self._estimate(*self.surrogate.predict(np.concatenate([best[None], along.reshape(-1, d)])))
+        fallen = (at[0] - at[1:].reshape(len(STEPS), 2, d) > FALLEN).any(1)
+        width = np.where(fallen.any(0), STEPS[fallen.argmax(0)], STEPS[-1])
+        orders = exchanged(self.surrogate.spec.blocks, d)
+        peak = Mixture(
+            np.full(len(orders), 1.0 / len(orders)),
+            best[orders],
+            np.stack([np.diag(width[o]) for o in orders]),
+        )
+        parts = (self.seen.parts[0] if self.seen.parts else peak, peak)
+        self._take_if_better(self._look(self.seen.nodes.with_mixture(Mixture.of(parts)), parts))
 
     def _moved(self, seen: Seen, targets: tuple[Array, ...], afresh: bool = False) -> Seen:
         """The nodes after a step towards ``targets``: logs of masses (S,), a mixture of its own for each."""

@@ -29,6 +29,7 @@ REACH = 7.0  # a search goes no further out than this in standard normal coordin
 LATELY = 0.7  # an estimate's recent movement is that since this share of the session's evaluations, ...
 MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
 TRIES = 3  # of a model without free parameters that fails
+KNOWN = 0.1  # parts of a model that are no farther apart, in standard deviations of the prior, are one
 
 
 UNKNOWN = Evidence(np.nan, np.inf)
@@ -75,6 +76,7 @@ class Learner:
         x, positive = self.out.pop(query), y > -np.inf
         if query in self.climb.out:
             self.climb.told(query, y, noise)
+        self.climb.heard(y, noise)
         self.support.tell(x, positive)
         self.works.tell(x, True)
         if positive:
@@ -265,27 +267,46 @@ class Learner:
         if self.surrogate.squash == Squash.exact():  # it knows its top
             self.climb.rest(query)
             return None
-        everywhere, hint = self.seen.nodes.inside, self._hint(others)
-        return self.climb.step(query, Known(self.surrogate, self.barren, self._climbable, everywhere, hint))
+        everywhere, hints = self.seen.nodes.inside, self._hints(others)
+        return self.climb.step(query, Known(self.surrogate, self.barren, self._climbable, everywhere, hints))
 
     def _climbable(self, x: Array) -> NDArray[np.bool_]:
         return self._inside(x) & self.works.promising(x, room=1.0)
 
-    def _hint(self, others: Iterable["Learner"]) -> Array | None:
-        """The best point, with the parameters it shares with another model as they are best there, (d,)."""
+    def _hints(self, others: Iterable["Learner"]) -> list[Array]:
+        """The best point, with the parameters it shares with another model as they are best there, each (d,).
+
+        Where the other has exchangeable parts, any of them may be meant; where this one has, and one of them
+        is there already, there is nothing to be told.
+        """
         free = set(self.model.prior.names) - set(self.model.prior.fixed)
         shared = [(free & set(o.model.prior.names), o) for o in others if o is not self and o.known]
         names, other = max(shared, key=lambda pair: len(pair[0]), default=(set(), self))
         if not names:
-            return None
-        theirs, theta = other.best, dict(self.best)
-        theta |= {name: theirs[name] for name in names}
+            return []
+        told = [self.best | {name: theirs[name] for name in names} for theirs in other._orders_of_best()]
+        found = [x for x in map(self._at, told) if x is not None]
+        part = list(self.model.blocks[0]) if self.model.blocks else []
+        here = [x for x in map(self._at, self._orders_of_best()) if part and x is not None]
+        return [x for x in found if all(np.abs(x - y)[part].max() > KNOWN for y in here)]
+
+    def _at(self, theta: dict[str, float]) -> Array | None:
+        """Parameters by name as x (d,), if they are possible."""
         point = np.array([theta[name] for name in self.model.prior.names])
         try:
-            allowed = np.isfinite(self.model.prior.log_density_theta(point))
-            return self.model.prior.to_x(point) if allowed else None
+            possible = np.isfinite(self.model.prior.log_density_theta(point))
+            return self.model.prior.to_x(point) if possible else None
         except PriorError:  # a transform of the unit cube has no way back
             return None
+
+    def _orders_of_best(self) -> list[dict[str, float]]:
+        """The best parameters, with each exchangeable part in the first one's place."""
+        best, parts = self.best, self.model.exchangeable
+        found = [best]
+        for part in parts[1:]:
+            swap = dict(zip((*parts[0], *part), (*part, *parts[0]), strict=True))
+            found.append({name: best[swap.get(name, name)] for name in best})
+        return found
 
     @property
     def best(self) -> dict[str, float]:

@@ -57,6 +57,17 @@ def slots(blocks: Blocks, d: int) -> NDArray[np.intp]:
     return found
 
 
+def exchanged(blocks: Blocks, d: int) -> NDArray[np.intp]:
+    """The columns of a point in every order of its parts, (B!, d)."""
+    orders = []
+    for order in permutations(range(len(blocks))):
+        columns = np.arange(d)
+        for to, source in enumerate(order):
+            columns[list(blocks[to])] = blocks[source]
+        orders.append(columns)
+    return np.array(orders)
+
+
 def exchangeable_correlation(
     kernel: str,
     index: Array | int,

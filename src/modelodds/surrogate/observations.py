@@ -46,6 +46,11 @@ class Observations:
         """The largest log-likelihood; minus infinity while there is none."""
         return float(self.y.max(initial=-np.inf))
 
+    @property
+    def best_x(self) -> Array:
+        """Where it is, (d,)."""
+        return np.asarray(self.x[int(np.argmax(self.y))])
+
     def gap(self, best: float | None = None) -> Array:
         """Nats below the best observation, or below the given value, (n,)."""
         return (self.best if best is None else best) - self.y
