@@ -159,6 +159,32 @@ def test_uphill_is_looked_again_as_the_session_grows() -> None:
     assert pauses and pauses[0][1] in [int(np.ceil(GROWTH * (pauses[0][0] + i))) for i in (1, 2)]
 
 
+def test_a_better_hill_is_climbed_at_once() -> None:
+    climb = Climb(np.array([[-7.0], [7.0]]), np.random.default_rng(0))
+    climb.heard(-20.0, 0.0)
+    climb.rest(query=10)
+    climb.heard(-12.0, 0.0)  # more, but no other hill
+    assert not climb.going_on and not climb.due(11)
+    climb.heard(-1.0, 4.0)  # eleven nats more, give or take two
+    assert not climb.going_on
+    climb.heard(15.0, 4.0)
+    assert climb.going_on and climb.due(11)
+
+
+def test_no_step_goes_beyond_a_hard_end() -> None:
+    """The likelihood is best at an end of the support, which is infinitely far away for a normal coordinate."""
+    made = Session([Model("m", lambda t: float(-40.0 * t.sum()), {"a": stats.expon(), "b": stats.expon()})])
+    prior, steps = made.models[0].prior, []
+    while made.n_evaluations < 30:
+        (query,) = made.ask()
+        if query.id in made._learners[0].climb.out:
+            steps.append(prior.to_x(query.theta))
+        made.tell(query, -40.0 * query.theta.sum())
+    assert len(steps) > 3
+    reached = np.min(steps, axis=0)
+    assert (reached >= -2.0 - 1e-9).all() and (reached < -1.5).any()
+
+
 def test_steps_that_fail_do_not_block() -> None:
     made, _ = past_design()
     assert steps_to_rest(made, lambda query: None) >= MISSES["wide"]
@@ -217,6 +243,24 @@ def test_a_model_is_tried_where_one_that_shares_parameters_is_best() -> None:
             query, dict(zip(("small", "large"), models, strict=True))[query.model].log_likelihood(query.theta)
         )
     raise AssertionError("no hint was taken")
+
+
+def test_any_of_another_models_parts_may_be_meant() -> None:
+    line, depth = stats.norm(), stats.norm(0, 2)
+    one = Model("one", lambda t: 0.0, {"a1": line, "b1": depth})
+    parts = [("a1", "b1"), ("a2", "b2")]
+    two = Model("two", lambda t: 0.0, {"a1": line, "b1": depth, "a2": line, "b2": depth}, exchangeable=parts)
+    made = Session([one, two])
+    first, second = made._learners
+    made.add("one", np.array([0.3, 0.4]), -5.0)
+    made.add("two", np.array([1.0, 2.0, -1.0, -2.0]), -3.0)
+    made.add("two", np.array([0.0, 0.0, 0.0, 0.0]), -9.0)
+    theta = [one.prior.to_theta(x).round(6).tolist() for x in first._hints([first, second])]
+    assert theta == [[1.0, 2.0], [-1.0, -2.0]]
+    (x,) = second._hints([first, second])
+    assert two.prior.to_theta(x).round(6).tolist() == [0.3, 0.4, -1.0, -2.0]
+    made.add("two", np.array([5.0, 5.0, 0.3, 0.4]), 0.0)
+    assert second._hints([first, second]) == []  # it has it already
 
 
 def test_a_failed_step_is_tried_elsewhere() -> None:

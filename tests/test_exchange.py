@@ -16,7 +16,7 @@ from modelodds.errors import ModelError
 from modelodds.identity import describe, differences
 from modelodds.method import Method
 from modelodds.precision import jit64
-from modelodds.surrogate.exchange import members, slots
+from modelodds.surrogate.exchange import exchanged, members, slots
 from modelodds.surrogate.fit import fit, hyper_prior, unflatten
 from modelodds.surrogate.gp import Data, Spec, condition, predict, prior_covariance, prior_variance
 from modelodds.surrogate.kernels import KERNELS
@@ -52,6 +52,13 @@ def test_columns_of_parts_and_their_length_scales() -> None:
     np.testing.assert_array_equal(slots(PAIR.blocks, 5), [0, 1, 2, 2, 1])
     np.testing.assert_array_equal(slots((), 3), [0, 1, 2])
     assert n_basis("full_quadratic", 5, PAIR.blocks) == n_basis("full_quadratic", 3)
+
+
+def test_every_order_of_parts() -> None:
+    np.testing.assert_array_equal(exchanged(PAIR.blocks, 5), [[0, 1, 2, 3, 4], [0, 4, 3, 2, 1]])
+    np.testing.assert_array_equal(exchanged((), 3), [[0, 1, 2]])
+    orders = exchanged(((0,), (2,), (1,)), 4)
+    assert {tuple(o) for o in orders} == {(*o, 3) for o in permutations(range(3))}
 
 
 def test_covariance_is_the_formula_written_out() -> None:

@@ -105,3 +105,26 @@ def test_nodes_of_the_prior_do_not_move() -> None:
         made.tell(i, needle(x), 0.0)
     made.update(8)
     assert made.seen.nodes.mixture is None
+
+
+@pytest.mark.parametrize("exchangeable", [False, True])
+def test_nodes_are_sent_to_a_peak_that_none_has_met(exchangeable: bool) -> None:
+    """So narrow that the prior has one node in a million there; the climb has found it, in either order."""
+    width, centre = 0.002, np.array([0.7, -0.4])
+
+    def peak(theta: np.ndarray) -> float:
+        hills = [-0.5 * ((theta - c) ** 2).sum() / width**2 for c in (centre, centre[::-1])]
+        return float(special.logsumexp([*(hills if exchangeable else hills[:1]), -60.0 - (theta**2).sum()]))
+
+    groups = [("a",), ("b",)] if exchangeable else []
+    model = Model("peak", peak, dict.fromkeys("ab", stats.norm()), exchangeable=groups)
+    rng = np.random.default_rng(1)
+    made = Learner(model, Method(), rng)
+    near = centre + width * rng.standard_normal((14, 2))
+    for i, x in enumerate(np.vstack([rng.standard_normal((12, 2)), near])):
+        made.ask(i, x)
+        made.tell(i, peak(x), 0.0)
+        if i in (11, 25):
+            made.update(i + 1)
+    truth = np.log(2.0 * np.pi * width**2) + stats.norm.logpdf(centre).sum() + exchangeable * np.log(2.0)
+    assert made.evidence.mean == pytest.approx(truth, abs=0.5)
