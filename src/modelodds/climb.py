@@ -10,7 +10,8 @@ of a sharp likelihood that is far from the top. So a model is climbed, in phases
   those nearest to the best. It goes to the most promising point of a box around the best observation, whose
   sides are in proportion to the length-scales. Steps that gain what was promised make the box larger, others
   smaller (as in TuRBO, Eriksson et al. 2019);
-- ``leap``: steps to where in the prior a gain is most probable, on the scale that is not squashed;
+- ``leap``: steps to where in the prior a gain is most probable, on the scale that is not squashed; if parts
+  can be exchanged, in turn with steps that change one of them;
 - ``elsewhere``: close steps from the best observation at some distance, for as long as they find more than
   the model's surrogate expected: it does not know of a mode whose foot alone was seen.
 
@@ -58,7 +59,7 @@ EXPECTED = 0.1  # nats of expected gain that a leap needs
 CRAWLING, FARTHER = ("wide", "close"), 50.0  # phases that leaps cut in on, if they promise so much more
 UNTOLD = 0.5  # share of a value's variance that what is out must leave, for a step there to be its own
 GROWTH, IDLE = 1.5, 2.5  # a climb begins again when the session has grown by this factor; after one in vain
-WRONG = 10.0  # nats above a climb's end that show, wherever they are found, that it was on the wrong hill
+WRONG = 10.0  # nats above all else that show, wherever they are found, that a climb was on the wrong hill
 APART = 1.0  # distance, in some coordinate, of an excursion's start from all that was climbed before
 NEAR = 0.3  # a hint no farther from the last in any coordinate is the same
 DARING = 0.5  # standard deviations that count for a point
@@ -141,6 +142,7 @@ class Climb:
         self._begun: list[Array] = []  # where excursions began
         self._elsewhere: Array | None = None  # (d,) where the present one has come to
         self._strayed = False  # whether the last step left its way
+        self._partly = False  # whether the last leap was to change one part alone
         self._seen = -np.inf  # the best of all evaluations
         self._look_at = 0.0  # evaluations of the session at which the next climb begins; 0 during a climb
 
@@ -188,7 +190,7 @@ class Climb:
         """Every other time, a leap in place of a step that promises next to nothing beside it."""
         if self._strayed or self._phases[0] not in CRAWLING:
             return None
-        leap = self._leap(known, FARTHER * max(promise, WORTH))
+        leap = self._leap(known.everywhere, known, FARTHER * max(promise, WORTH))
         return None if leap is None else leap._replace(aside=True)
 
     def _most_misses(self) -> int:
@@ -260,11 +262,24 @@ class Climb:
         return known.step(found, seen.best)
 
     def _leap_step(self, known: Known) -> Step | None:
-        return self._leap(known, EXPECTED)
+        """Anywhere in the prior; in turn with that, where the best point has another exchangeable part."""
+        ways = [known.everywhere]
+        if known.surrogate.spec.blocks:
+            self._partly = not self._partly
+            ways.insert(0 if self._partly else 1, self._one_part(known))
+        return next((s for points in ways if (s := self._leap(points, known, EXPECTED)) is not None), None)
 
-    def _leap(self, known: Known, least: float) -> Step | None:
-        """A step to where in the prior a gain is most probable, if ``least`` nats are to be expected."""
-        allowed = known.everywhere[known.inside(known.everywhere)]
+    def _one_part(self, known: Known) -> Array:
+        """The best observation, one of its exchangeable parts as in each point of the prior, (m, d)."""
+        blocks, points = np.array(known.surrogate.spec.blocks), known.everywhere
+        part = blocks[self.rng.integers(len(blocks), size=len(points))]
+        mixed = np.tile(known.surrogate.observations.best_x, (len(points), 1))
+        np.put_along_axis(mixed, part, np.take_along_axis(points, part, 1), 1)
+        return mixed
+
+    def _leap(self, points: Array, known: Known, least: float) -> Step | None:
+        """A step to that of ``points`` (m, d) where a gain is most probable, if ``least`` nats are likely."""
+        allowed = points[known.inside(points)]
         if len(allowed) == 0:
             return None
         mean, variance = known.surrogate.straight(allowed)

@@ -29,6 +29,7 @@ REACH = 7.0  # a search goes no further out than this in standard normal coordin
 LATELY = 0.7  # an estimate's recent movement is that since this share of the session's evaluations, ...
 MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
 TRIES = 3  # of a model without free parameters that fails
+SEPARATE = 2.0  # length-scales between two summits
 KNOWN = 0.1  # parts of a model that are no farther apart, in standard deviations of the prior, are one
 
 
@@ -276,8 +277,8 @@ class Learner:
     def _hints(self, others: Iterable["Learner"]) -> list[Array]:
         """The best point, with the parameters it shares with another model as they are best there, each (d,).
 
-        Where the other has exchangeable parts, any of them may be meant; where this one has, and one of them
-        is there already, there is nothing to be told.
+        Where the other has exchangeable parts, any of them may be meant. Where this one has, and one of them
+        is there already, there is nothing to be told; but the other's summits may be its parts.
         """
         free = set(self.model.prior.names) - set(self.model.prior.fixed)
         shared = [(free & set(o.model.prior.names), o) for o in others if o is not self and o.known]
@@ -286,9 +287,19 @@ class Learner:
             return []
         told = [self.best | {name: theirs[name] for name in names} for theirs in other._orders_of_best()]
         found = [x for x in map(self._at, told) if x is not None]
-        part = list(self.model.blocks[0]) if self.model.blocks else []
-        here = [x for x in map(self._at, self._orders_of_best()) if part and x is not None]
-        return [x for x in found if all(np.abs(x - y)[part].max() > KNOWN for y in here)]
+        parts = self.model.exchangeable
+        if parts:
+            part = list(self.model.blocks[0])
+            here = [x for x in map(self._at, self._orders_of_best()) if x is not None]
+            found = [x for x in found if all(np.abs(x - y)[part].max() > KNOWN for y in here)]
+        if parts and names == set(parts[0]) and other.model.dim == len(names):
+            summits = other.summits(len(parts))
+            theta = {
+                p[i]: top[q] for p, top in zip(parts, summits, strict=False) for i, q in enumerate(parts[0])
+            }
+            together = self._at(self.best | theta)
+            found += [together] if together is not None else []
+        return found
 
     def _at(self, theta: dict[str, float]) -> Array | None:
         """Parameters by name as x (d,), if they are possible."""
@@ -314,6 +325,20 @@ class Learner:
         seen = self.surrogate.observations
         theta = self.model.prior.to_theta(seen.x[int(np.argmax(seen.y))] if self.model.dim else np.empty(0))
         return dict(zip(self.model.prior.names, theta.tolist(), strict=True))
+
+    def summits(self, most: int) -> list[dict[str, float]]:
+        """The best observation, and the best of those that are some length-scales apart, ``most`` in all."""
+        seen, gp = self.surrogate.observations, self.surrogate.gp
+        if gp is None:
+            return [self.best]
+        scaled, tops = seen.x / np.exp(np.asarray(gp.hyper.log_lengthscale)), list[int]()
+        for i in np.argsort(-seen.y, kind="stable"):
+            if len(tops) < most and all(((scaled[i] - scaled[j]) ** 2).sum() > SEPARATE**2 for j in tops):
+                tops.append(int(i))
+        names = self.model.prior.names
+        return [
+            dict(zip(names, theta.tolist(), strict=True)) for theta in self.model.prior.to_theta(seen.x[tops])
+        ]
 
     def _inside(self, x: Array) -> NDArray[np.bool_]:
         return np.isfinite(self.model.prior.log_density(x))
