@@ -172,7 +172,7 @@ def test_a_better_hill_is_climbed_at_once() -> None:
 
 
 def test_no_step_goes_beyond_a_hard_end() -> None:
-    """The likelihood is best at an end of the support, which is infinitely far away for a normal coordinate."""
+    """The likelihood is best at an end of the support, infinitely far away in a normal coordinate."""
     made = Session([Model("m", lambda t: float(-40.0 * t.sum()), {"a": stats.expon(), "b": stats.expon()})])
     prior, steps = made.models[0].prior, []
     while made.n_evaluations < 30:
@@ -263,6 +263,25 @@ def test_any_of_another_models_parts_may_be_meant() -> None:
     assert second._hints([first, second]) == []  # it has it already
 
 
+def test_one_parts_summits_may_be_the_parts_of_two() -> None:
+    def line(theta: Array) -> float:
+        return float(6.0 * np.exp(-8.0 * (theta[0] - 1.0) ** 2) + 4.0 * np.exp(-8.0 * (theta[0] + 1.0) ** 2))
+
+    one = Model("one", line, {"a1": stats.norm()})
+    two = Model(
+        "two", lambda t: 0.0, dict.fromkeys(("a1", "a2"), stats.norm()), exchangeable=[("a1",), ("a2",)]
+    )
+    made = Session([one, two])
+    for a in np.linspace(-2.0, 2.0, 9):
+        made.add("one", np.array([a]), line(np.array([a])))
+    made.add("two", np.array([1.0, 0.0]), 6.0)
+    made.belief()
+    first, second = made._learners
+    assert [top["a1"] for top in first.summits(2)] == [1.0, -1.0]
+    (x,) = second._hints([first, second])
+    assert two.prior.to_theta(x).round(6).tolist() == [1.0, -1.0]
+
+
 def test_a_failed_step_is_tried_elsewhere() -> None:
     made, _ = past_design()
     (failed,) = made.ask()
@@ -320,3 +339,21 @@ def test_a_leap_aside_counts_for_no_miss_and_its_gain_for_a_new_start() -> None:
     assert (climb._misses, climb._radius) == (2, 0.01)
     climb.told(6, 50.0)
     assert (climb._misses, climb._radius, climb._phases[0]) == (0, FIRST, "close")
+
+
+def test_leaps_change_one_exchangeable_part_in_turn() -> None:
+    blocks, rng = ((0, 1), (3, 2)), np.random.default_rng(0)
+    surrogate = SimpleNamespace(
+        spec=SimpleNamespace(blocks=blocks),
+        observations=SimpleNamespace(best_x=np.full(5, 9.0), best=0.0, x=np.full((1, 5), 9.0)),
+    )
+    known = SimpleNamespace(surrogate=surrogate, everywhere=rng.standard_normal((200, 5)))
+    climb = Climb(np.array([[-7.0] * 5, [7.0] * 5]), rng)
+    mixed = climb._one_part(known)  # type: ignore[arg-type]
+    changed = mixed != 9.0
+    for block in blocks:
+        rows = changed[:, block[0]]
+        assert 50 < rows.sum() < 150
+        others = [j for j in range(5) if j not in block]
+        assert changed[rows][:, list(block)].all() and not changed[rows][:, others].any()
+    np.testing.assert_array_equal(mixed[changed], known.everywhere[changed])

@@ -294,11 +294,11 @@ class Learner:
             found = [x for x in found if all(np.abs(x - y)[part].max() > KNOWN for y in here)]
         if parts and names == set(parts[0]) and other.model.dim == len(names):
             summits = other.summits(len(parts))
-            theta = {
-                p[i]: top[q] for p, top in zip(parts, summits, strict=False) for i, q in enumerate(parts[0])
-            }
-            together = self._at(self.best | theta)
-            found += [together] if together is not None else []
+            if len(summits) == len(parts):
+                tops = zip(parts, summits, strict=True)
+                theta = {p[i]: top[name] for p, top in tops for i, name in enumerate(parts[0])}
+                together = self._at(self.best | theta)
+                found += [together] if together is not None else []
         return found
 
     def _at(self, theta: dict[str, float]) -> Array | None:
