@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from modelodds import Model, Session
-from modelodds.climb import FIRST, GROWTH, MISSES, Climb, Known, Step
+from modelodds.climb import FIRST, GROWTH, MISSES, SPEC, Climb, Known, Step
 from modelodds.method import PRESETS, Method
 from modelodds.session import Query
 
@@ -296,6 +296,8 @@ class Wild:
 
     observations = SimpleNamespace(best=0.0)
     offset, squash = 0.0, SimpleNamespace(log_likelihood=lambda f: f)
+
+    spec = SPEC
 
     def __init__(self, sd: float) -> None:
         self.sd = sd
