@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import stats
 
 from modelodds import Model, Session
 from modelodds.climb import FIRST, GROWTH, MISSES, SPEC, Climb, Known, Step
+from modelodds.hints import NONE, Hints, hints
 from modelodds.method import PRESETS, Method
 from modelodds.session import Query
 
@@ -237,12 +239,34 @@ def test_a_model_is_tried_where_one_that_shares_parameters_is_best() -> None:
         (query,) = made.ask()
         large = made._learners[1]
         if query.id in large.climb.out and large.climb._phases[0] == "hint":
-            assert query.theta[:2].tolist() == [made._learners[0].best[name] for name in "ab"]
+            assert query.theta[:2].tolist() == [made._learners[0].side.best()[name] for name in "ab"]
             return
         made.tell(
             query, dict(zip(("small", "large"), models, strict=True))[query.model].log_likelihood(query.theta)
         )
     raise AssertionError("no hint was taken")
+
+
+def test_a_resting_climb_tries_the_hint_of_a_model_that_found_far_more() -> None:
+    climb = Climb(np.array([[-7.0], [7.0]]), np.random.default_rng(0))
+    there, farther = np.array([2.0]), np.array([4.0])
+
+    def told(theirs: float, x: Array) -> Known:
+        return known(1.0)._replace(hints=Hints([x], theirs))
+
+    climb._hint_step(told(-30.0, there))
+    assert not climb.resting
+    climb.rest(20)
+    assert climb.resting
+    assert climb.tip(told(-21.0, farther)) is None  # nine nats more
+    assert climb.tip(told(-19.0, there)) is None  # it is the same
+    assert climb.tip(told(-8.0, farther)) is farther
+    assert climb.tip(told(-8.0, farther)) is None
+    assert climb.resting  # until the hint has proved good
+    climb.heard(-50.0, 0.0)
+    climb.rest(30)
+    climb.heard(-20.0, 0.0)
+    assert not climb.resting
 
 
 def test_any_of_another_models_parts_may_be_meant() -> None:
@@ -255,12 +279,12 @@ def test_any_of_another_models_parts_may_be_meant() -> None:
     made.add("one", np.array([0.3, 0.4]), -5.0)
     made.add("two", np.array([1.0, 2.0, -1.0, -2.0]), -3.0)
     made.add("two", np.array([0.0, 0.0, 0.0, 0.0]), -9.0)
-    theta = [one.prior.to_theta(x).round(6).tolist() for x in first._hints([first, second])]
+    theta = [one.prior.to_theta(x).round(6).tolist() for x in hints(first.side, [second.side]).points]
     assert theta == [[1.0, 2.0], [-1.0, -2.0]]
-    (x,) = second._hints([first, second])
-    assert two.prior.to_theta(x).round(6).tolist() == [0.3, 0.4, -1.0, -2.0]
+    theta = [two.prior.to_theta(x).round(6).tolist() for x in hints(second.side, [first.side]).points]
+    assert theta == [[0.3, 0.4, -1.0, -2.0], [0.3, 0.4, 1.0, 2.0]]  # in either one's place
     made.add("two", np.array([5.0, 5.0, 0.3, 0.4]), 0.0)
-    assert second._hints([first, second]) == []  # it has it already
+    assert hints(second.side, [first.side]).points == []  # it has it already
 
 
 def test_one_parts_summits_may_be_the_parts_of_two() -> None:
@@ -277,8 +301,8 @@ def test_one_parts_summits_may_be_the_parts_of_two() -> None:
     made.add("two", np.array([1.0, 0.0]), 6.0)
     made.belief()
     first, second = made._learners
-    assert [top["a1"] for top in first.summits(2)] == [1.0, -1.0]
-    (x,) = second._hints([first, second])
+    assert [top["a1"] for top in first.side.summits(2)] == [1.0, -1.0]
+    (x,) = hints(second.side, [first.side]).points
     assert two.prior.to_theta(x).round(6).tolist() == [1.0, -1.0]
 
 
@@ -294,7 +318,7 @@ def test_a_failed_step_is_tried_elsewhere() -> None:
 class Wild:
     """A surrogate that knows nothing of one far point, and all of the others."""
 
-    observations = SimpleNamespace(best=0.0)
+    observations = SimpleNamespace(best=0.0, x=np.zeros((1, 1)))
     offset, squash = 0.0, SimpleNamespace(log_likelihood=lambda f: f)
 
     spec = SPEC
@@ -311,7 +335,8 @@ class Wild:
 
 def known(sd: float) -> Known:
     everywhere = np.array([[0.0], [1.0], [3.0]])
-    return Known(Wild(sd), [], lambda x: np.ones(len(x), dtype=bool), everywhere, [])  # type: ignore[arg-type]
+    wild: Any = Wild(sd)
+    return Known(wild, [], lambda x: np.ones(len(x), dtype=bool), everywhere, NONE, wild.straight)
 
 
 def test_a_leap_goes_where_a_gain_is_most_probable_if_one_can_be_expected() -> None:

@@ -11,7 +11,7 @@ of a sharp likelihood that is far from the top. So a model is climbed, in phases
   sides are in proportion to the length-scales. Steps that gain what was promised make the box larger, others
   smaller (as in TuRBO, Eriksson et al. 2019);
 - ``leap``: steps to where in the prior a gain is most probable, on the scale that is not squashed; if parts
-  can be exchanged, in turn with steps that change one of them;
+  can be exchanged, by all models that have such parts (`family.py`), and to where one of them is changed;
 - ``elsewhere``: close steps from the best observation at some distance, for as long as they find more than
   the model's surrogate expected: it does not know of a mode whose foot alone was seen.
 
@@ -19,7 +19,8 @@ Where a leap promises far more than the next step of a climb, steps and leaps ta
 is not worth twenty evaluations while most of the prior may be hundreds of nats better.
 
 A phase ends after several steps of little gain, or where less than a nat can be hoped for; the climb ends
-with the last, and begins again as the session grows, or at once where an evaluation finds ten nats more.
+with the last, and begins again as the session grows, or at once where an evaluation finds ten nats more; when
+a model that shares parameters has found so much more, its hint is tried although the climb rests.
 """
 
 import functools
@@ -32,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
+from modelodds.hints import Hints
 from modelodds.precision import jit64
 from modelodds.surrogate.fit import Fit, fit
 from modelodds.surrogate.gp import GP, Spec, condition, predict
@@ -56,6 +58,8 @@ HOPE = 2.0  # ... hoped for at this many standard deviations
 MISSES = {"hint": 1, "wide": 3, "close": 5, "leap": 2, "elsewhere": 3}
 TOGETHER = {"hint": 1, "wide": 3, "close": 3, "leap": 1, "elsewhere": 1}  # most steps out at once
 EXPECTED = 0.1  # nats of expected gain that a leap needs
+PARTS = 3  # times as many leaps where parts can be exchanged, as one of them is soon missed, ...
+CHANCE = 0.02  # ... as long as a far better point (below) is so probable
 CRAWLING, FARTHER = ("wide", "close"), 50.0  # phases that leaps cut in on, if they promise so much more
 UNTOLD = 0.5  # share of a value's variance that what is out must leave, for a step there to be its own
 GROWTH, IDLE = 1.5, 2.5  # a climb begins again when the session has grown by this factor; after one in vain
@@ -102,7 +106,8 @@ class Known(NamedTuple):
     barren: list[Array]  # points (d,) that gave nothing
     inside: Callable[[Array], NDArray[np.bool_]]  # which of points (m, d) may be asked for
     everywhere: Array  # (m, d) points of the prior
-    hints: list[Array]  # where (d,) another model says this one may be good
+    hints: Hints  # where another model says this one may be good
+    straight: Callable[[Array], tuple[Array, Array]]  # mean and variance at (m, d), on no squashed scale
 
     def low(self) -> Observations:
         """The observations, and the barren points as low as the lowest of them."""
@@ -138,11 +143,11 @@ class Climb:
         self._top, self._ended = -np.inf, Ended(-np.inf, FIRST)
         self._gained = True  # whether the present climb has; the first one counts
         self._hinted: list[Array] = []  # the last that were tried
-        self._hints = 1  # how many there are at a time
+        self._hints, self._theirs = 1, -np.inf  # how many there are at a time; the best of their model
         self._begun: list[Array] = []  # where excursions began
         self._elsewhere: Array | None = None  # (d,) where the present one has come to
+        self._in_parts = False  # whether they can be exchanged
         self._strayed = False  # whether the last step left its way
-        self._partly = False  # whether the last leap was to change one part alone
         self._seen = -np.inf  # the best of all evaluations
         self._look_at = 0.0  # evaluations of the session at which the next climb begins; 0 during a climb
 
@@ -159,9 +164,21 @@ class Climb:
     def heard(self, y: float, noise: float) -> None:
         """Take note of an evaluation, whatever it was made for."""
         found = y - 2.0 * np.sqrt(noise)
-        if self._look_at > 0.0 and found > self._seen + WRONG:
+        if self.resting and found > self._seen + WRONG:
             self._look_at = 0.0
         self._seen = max(self._seen, y)
+
+    @property
+    def resting(self) -> bool:
+        """Whether one has ended and the next has not begun."""
+        return self._look_at > 0.0
+
+    def tip(self, known: Known) -> Array | None:
+        """While it rests: a hint of a model that has found far more since the last; it may wake the climb."""
+        if known.hints.theirs < self._theirs + WRONG:
+            return None
+        found = self._hint_step(known)
+        return None if found is None or _among(known.surrogate.observations.x, found.x) else found.x
 
     def rest(self, query: int) -> None:
         """End it for now; ``query`` is the number of an evaluation that is, or might have been, its last."""
@@ -190,13 +207,14 @@ class Climb:
         """Every other time, a leap in place of a step that promises next to nothing beside it."""
         if self._strayed or self._phases[0] not in CRAWLING:
             return None
-        leap = self._leap(known.everywhere, known, FARTHER * max(promise, WORTH))
+        leap = self._leap(known, FARTHER * max(promise, WORTH))
         return None if leap is None else leap._replace(aside=True)
 
     def _most_misses(self) -> int:
         """Misses that end the present phase."""
         phase, d = self._phases[0], self.bounds.shape[1]
-        return MISSES[phase] * (d if phase == "leap" else self._hints if phase == "hint" else 1)
+        most = {"leap": d * (PARTS if self._in_parts else 1), "hint": self._hints}
+        return MISSES[phase] * most.get(phase, 1)
 
     def _next_phase(self) -> None:
         if self._phases[0] == "close":
@@ -234,8 +252,10 @@ class Climb:
     # ------------------------------------------------------------------ phases
 
     def _hint_step(self, known: Known) -> Step | None:
-        self._hints = max(1, len(known.hints))
-        new = [x for x in known.hints if all(np.abs(x - old).max() >= NEAR for old in self._hinted)]
+        self._hints = max(1, len(known.hints.points))
+        new = [x for x in known.hints.points if all(np.abs(x - old).max() >= NEAR for old in self._hinted)]
+        if len(new) < 2:  # all will have been tried
+            self._theirs = known.hints.theirs
         if not new:
             return None
         best = new[int(np.argmax(known.surrogate.predict(np.array(new))[0]))] if len(new) > 1 else new[0]
@@ -245,7 +265,7 @@ class Climb:
     def _wide_step(self, known: Known) -> Step | None:
         seen, surrogate = known.surrogate.observations, known.surrogate
         reach = np.minimum(np.exp(np.asarray(surrogate.gp.hyper.log_lengthscale)), 1.0)
-        top = seen.x[int(np.argmax(seen.y))]
+        top = seen.best_x
         predict = _apart(self._steps(), surrogate.predict, surrogate.with_pending)
         around = self._around(top, reach * self.rng.standard_normal((POINTS, len(reach))))
         return known.step(_most_promising(predict, around[known.inside(around)]), seen.best)
@@ -262,12 +282,7 @@ class Climb:
         return known.step(found, seen.best)
 
     def _leap_step(self, known: Known) -> Step | None:
-        """Anywhere in the prior; in turn with that, where the best point has another exchangeable part."""
-        ways = [known.everywhere]
-        if known.surrogate.spec.blocks:
-            self._partly = not self._partly
-            ways.insert(0 if self._partly else 1, self._one_part(known))
-        return next((s for points in ways if (s := self._leap(points, known, EXPECTED)) is not None), None)
+        return self._leap(known, EXPECTED)
 
     def _one_part(self, known: Known) -> Array:
         """The best observation, one of its exchangeable parts as in each point of the prior, (m, d)."""
@@ -277,16 +292,23 @@ class Climb:
         np.put_along_axis(mixed, part, np.take_along_axis(points, part, 1), 1)
         return mixed
 
-    def _leap(self, points: Array, known: Known, least: float) -> Step | None:
-        """A step to that of ``points`` (m, d) where a gain is most probable, if ``least`` nats are likely."""
+    def _leap(self, known: Known, least: float) -> Step | None:
+        """A step to where in the prior a gain is most probable, if ``least`` nats are likely.
+
+        Or, if there are exchangeable parts, to where a far better point is most probable, there or where the
+        best observation has another one of its parts.
+        """
+        points, worth, self._in_parts = known.everywhere, WORTH, bool(known.surrogate.spec.blocks)
+        if self._in_parts:
+            points, worth = np.vstack([points, self._one_part(known)]), WRONG
         allowed = points[known.inside(points)]
         if len(allowed) == 0:
             return None
-        mean, variance = known.surrogate.straight(allowed)
+        mean, variance = known.straight(allowed)
         sd = np.sqrt(variance)
-        off = (mean - WORTH) / sd
+        off = (mean - worth) / sd
         expected = sd * (np.exp(-0.5 * off**2) / np.sqrt(2.0 * np.pi) + off * special.ndtr(off))
-        if expected.max() < least:
+        if expected.max() < least or (self._in_parts and off.max() < special.ndtri(CHANCE)):
             return None
         best = int(np.argmax(off))
         promise = max(WORTH, float(mean[best] + DARING * sd[best]))
@@ -295,7 +317,7 @@ class Climb:
     def _elsewhere_step(self, known: Known) -> Step | None:
         seen = known.surrogate.observations
         if self._elsewhere is None:
-            climbed = [seen.x[int(np.argmax(seen.y))], *self._begun]
+            climbed = [seen.best_x, *self._begun]
             apart = np.all([np.abs(seen.x - x).max(1) > APART for x in climbed], axis=0)
             if not apart.any():
                 return None

@@ -10,9 +10,10 @@ from scipy import special
 
 from modelodds.acquisition import ACQUISITIONS, View
 from modelodds.climb import Climb, Known
-from modelodds.errors import PriorError
 from modelodds.evidence import Evidence, belief, log_likelihood_at, picked
+from modelodds.family import Family
 from modelodds.follow import REPLICATES, Followers, Seen
+from modelodds.hints import Side, hints
 from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.nodes import Nodes, systematic
@@ -29,8 +30,6 @@ REACH = 7.0  # a search goes no further out than this in standard normal coordin
 LATELY = 0.7  # an estimate's recent movement is that since this share of the session's evaluations, ...
 MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
 TRIES = 3  # of a model without free parameters that fails
-SEPARATE = 2.0  # length-scales between two summits
-KNOWN = 0.1  # parts of a model that are no farther apart, in standard deviations of the prior, are one
 
 
 UNKNOWN = Evidence(np.nan, np.inf)
@@ -62,7 +61,9 @@ class Learner:
         self._track: dict[int, float] = {}  # the evidence's mean, by the session's evaluations
         self._told = self._stale = True
         self._proposal: Proposal | None = None
+        self._plausible: Array | None = None  # (m,) of each node, by its family
         self._all_in: float | None = None  # the evidence's variance if nothing were out
+        self.family: Family | None = None  # of models with the same exchangeable parts, if there are any
         self.climb = Climb(model.prior.limits(REACH), rng)
 
     # ------------------------------------------------------------------ what comes in
@@ -119,7 +120,7 @@ class Learner:
 
     def refresh(self) -> None:
         """Note that the surrogate is another: nodes and evidence are brought up to date when next needed."""
-        self._stale, self._proposal, self._all_in = True, None, None
+        self._stale, self._proposal, self._all_in, self._plausible = True, None, None, None
 
     def nudge(self, change: float, factor: float) -> None:
         """Move the evidence by ``change`` nats from where it was last found, its variance by ``factor``."""
@@ -137,6 +138,7 @@ class Learner:
         if self._stale:
             self.learn()
             self.followers.follow()
+            self._plausible = None
             more, quadrature = self.followers.quadrature()
             seen = self.seen
             found = self._evidence(seen.nodes, seen.mean, seen.variance)
@@ -232,7 +234,8 @@ class Learner:
         """What an acquisition is shown of the model, its GP being ``gp`` if that is given."""
         seen, squash = self.seen, self.surrogate.squash
         stretch = 1.0 / squash.slope(-squash.log_likelihood(seen.mean))
-        index, weight = picked(seen.mass / seen.mass.sum(), np.sqrt(seen.variance) * stretch)
+        wanted = self._wanted()
+        index, weight = picked(wanted / wanted.sum(), np.sqrt(seen.variance) * stretch)
         box = np.isfinite(self.model.prior.bounds[0]).astype(float)
         noise = np.asarray(np.median(self.surrogate.observations.noise))
         followed = squash.followed if self.method.shaped_noise else np.inf
@@ -245,13 +248,23 @@ class Learner:
             box,
         )
 
+    def _wanted(self) -> Array:
+        """Each node's mass, but less where all models with such parts say that there is little."""
+        mass = self.seen.mass
+        if not self.family or not self.method.climb:
+            return mass
+        if self._plausible is None:
+            self._plausible = self.family.plausible(self.seen.nodes.x)
+        wanted = mass * self._plausible
+        return wanted if wanted.sum() > 0.0 else mass
+
     def _search_gp(self, with_out: bool = True) -> GP:
         avoided = [*self.out.values(), *self.barren] if with_out else self.barren
         return self.surrogate.with_pending(np.array(avoided)) if avoided else self.surrogate.gp
 
     def _candidates(self) -> Array:
         nodes = self.seen.nodes
-        by_mass = nodes.x[systematic(self.seen.mass, CANDIDATES[0])]
+        by_mass = nodes.x[systematic(self._wanted(), CANDIDATES[0])]
         by_prior = nodes.inside[self.rng.integers(len(nodes.inside), size=CANDIDATES[1])]
         found = np.concatenate([by_mass, by_prior])
         promising = np.flatnonzero(self.works.promising(found))
@@ -263,82 +276,30 @@ class Learner:
 
     def uphill(self, query: int, others: Iterable["Learner"] = ()) -> Array | None:
         """A step uphill, if one is due; it will be asked for as number ``query``."""
-        if not self.method.climb or self.surrogate.gp is None or not self.climb.due(query):
+        exact = self.surrogate.squash == Squash.exact()  # it knows its top
+        if not self.method.climb or self.surrogate.gp is None:
             return None
-        if self.surrogate.squash == Squash.exact():  # it knows its top
+        if self.climb.due(query) and exact:
             self.climb.rest(query)
-            return None
-        everywhere, hints = self.seen.nodes.inside, self._hints(others)
-        return self.climb.step(query, Known(self.surrogate, self.barren, self._climbable, everywhere, hints))
+        elif self.climb.due(query):
+            return self.climb.step(query, self._known(others))
+        elif self.climb.resting and not exact:
+            return self.climb.tip(self._known(others))
+        return None
+
+    def _known(self, others: Iterable["Learner"]) -> Known:
+        sides = [other.side for other in others if other is not self and other.known]
+        straight = self.family.predict if self.family else self.surrogate.straight
+        everywhere, told = self.seen.nodes.inside, hints(self.side, sides)
+        return Known(self.surrogate, self.barren, self._climbable, everywhere, told, straight)
 
     def _climbable(self, x: Array) -> NDArray[np.bool_]:
         return self._inside(x) & self.works.promising(x, room=1.0)
 
-    def _hints(self, others: Iterable["Learner"]) -> list[Array]:
-        """The best point, with the parameters it shares with another model as they are best there, each (d,).
-
-        Where the other has exchangeable parts, any of them may be meant. Where this one has, and one of them
-        is there already, there is nothing to be told; but the other's summits may be its parts.
-        """
-        free = set(self.model.prior.names) - set(self.model.prior.fixed)
-        shared = [(free & set(o.model.prior.names), o) for o in others if o is not self and o.known]
-        names, other = max(shared, key=lambda pair: len(pair[0]), default=(set(), self))
-        if not names:
-            return []
-        told = [self.best | {name: theirs[name] for name in names} for theirs in other._orders_of_best()]
-        found = [x for x in map(self._at, told) if x is not None]
-        parts = self.model.exchangeable
-        if parts:
-            part = list(self.model.blocks[0])
-            here = [x for x in map(self._at, self._orders_of_best()) if x is not None]
-            found = [x for x in found if all(np.abs(x - y)[part].max() > KNOWN for y in here)]
-        if parts and names == set(parts[0]) and other.model.dim == len(names):
-            summits = other.summits(len(parts))
-            if len(summits) == len(parts):
-                tops = zip(parts, summits, strict=True)
-                theta = {p[i]: top[name] for p, top in tops for i, name in enumerate(parts[0])}
-                together = self._at(self.best | theta)
-                found += [together] if together is not None else []
-        return found
-
-    def _at(self, theta: dict[str, float]) -> Array | None:
-        """Parameters by name as x (d,), if they are possible."""
-        point = np.array([theta[name] for name in self.model.prior.names])
-        try:
-            possible = np.isfinite(self.model.prior.log_density_theta(point))
-            return self.model.prior.to_x(point) if possible else None
-        except PriorError:  # a transform of the unit cube has no way back
-            return None
-
-    def _orders_of_best(self) -> list[dict[str, float]]:
-        """The best parameters, with each exchangeable part in the first one's place."""
-        best, parts = self.best, self.model.exchangeable
-        found = [best]
-        for part in parts[1:]:
-            swap = dict(zip((*parts[0], *part), (*part, *parts[0]), strict=True))
-            found.append({name: best[swap.get(name, name)] for name in best})
-        return found
-
     @property
-    def best(self) -> dict[str, float]:
-        """The parameters of the best observation."""
-        seen = self.surrogate.observations
-        theta = self.model.prior.to_theta(seen.x[int(np.argmax(seen.y))] if self.model.dim else np.empty(0))
-        return dict(zip(self.model.prior.names, theta.tolist(), strict=True))
-
-    def summits(self, most: int) -> list[dict[str, float]]:
-        """The best observation, and the best of those that are some length-scales apart, ``most`` in all."""
-        seen, gp = self.surrogate.observations, self.surrogate.gp
-        if gp is None:
-            return [self.best]
-        scaled, tops = seen.x / np.exp(np.asarray(gp.hyper.log_lengthscale)), list[int]()
-        for i in np.argsort(-seen.y, kind="stable"):
-            if len(tops) < most and all(((scaled[i] - scaled[j]) ** 2).sum() > SEPARATE**2 for j in tops):
-                tops.append(int(i))
-        names = self.model.prior.names
-        return [
-            dict(zip(names, theta.tolist(), strict=True)) for theta in self.model.prior.to_theta(seen.x[tops])
-        ]
+    def side(self) -> Side:
+        """What hints look at."""
+        return Side(self.model, self.surrogate)
 
     def _inside(self, x: Array) -> NDArray[np.bool_]:
         return np.isfinite(self.model.prior.log_density(x))

@@ -24,6 +24,7 @@ from modelodds.diagnostics.examine import examine
 from modelodds.errors import ModelError, OptionError, PriorError, QueryError
 from modelodds.evaluate import Outcome, read_value
 from modelodds.evidence import Evidence
+from modelodds.family import Family
 from modelodds.learner import Learner
 from modelodds.method import PRESETS, Method, resolve_method
 from modelodds.model import Model, check_models
@@ -102,6 +103,9 @@ class Session:
             Learner(m, self.method, np.random.default_rng(s[:1]))
             for m, s in zip(self.models, seeds, strict=True)
         ]
+        sides = [learner.side for learner in self._learners]
+        for i, learner in enumerate(self._learners):
+            learner.family = Family(sides[i], [*sides[:i], *sides[i + 1 :]]) or None
         self._coupling = Coupling(self._learners, self.method) if self.method.coupling == "shared" else None
         self._report_seeds = [int(s[1]) for s in seeds]
         sizes = design_sizes(self.models, self.method, budget)

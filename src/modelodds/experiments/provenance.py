@@ -26,6 +26,8 @@ CORE = (
     "acquisition/",
     "propose.py",
     "climb.py",
+    "hints.py",
+    "family.py",
     "follow.py",
     "learner.py",
     "group.py",

@@ -32,6 +32,10 @@ Blocks = tuple[tuple[int, ...], ...]
 """Columns of x that make each part; empty where nothing can be exchanged."""
 
 
+FAR = 30.0
+"""Coordinate of a part that is absent (``family.py``), in standard deviations of the prior."""
+
+
 def common(blocks: Blocks, d: int) -> list[int]:
     """Columns that are of no part."""
     return [j for j in range(d) if not any(j in block for block in blocks)]

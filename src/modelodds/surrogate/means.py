@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from modelodds.precision import Array
-from modelodds.surrogate.exchange import Blocks, members, n_slots
+from modelodds.surrogate.exchange import FAR, Blocks, members, n_slots
 
 MEANS = ("constant", "quadratic", "full_quadratic")
 
@@ -43,10 +43,11 @@ def mean_function(mean: str, hyper: Array, x: Array) -> Array:
 def basis(mean: str, hyper: Array, x: Array, blocks: Blocks = ()) -> Array:
     """Basis functions (n, p) at ``x`` (n, d), scaled for coefficients that are standard normal a priori.
 
-    With ``blocks``, the mean over exchangeable parts of each part's own quadratic.
+    With ``blocks``, the mean over exchangeable parts of each part's own quadratic; an absent one has none.
     """
     n, d = x.shape
     if blocks:
+        x = jnp.where(x < FAR, x, 0.0)
         return jnp.stack([basis(mean, hyper, x[:, columns]) for columns in members(blocks, d)]).mean(0)
     if mean != "full_quadratic":
         return jnp.zeros((n, 0))
