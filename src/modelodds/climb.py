@@ -213,7 +213,8 @@ class Climb:
     def _most_misses(self) -> int:
         """Misses that end the present phase."""
         phase, d = self._phases[0], self.bounds.shape[1]
-        most = {"leap": d * (PARTS if self._in_parts else 1), "hint": self._hints}
+        leaps = int(d * (PARTS if self._in_parts else 1))
+        most: dict[str, int] = {"leap": leaps, "hint": self._hints}
         return MISSES[phase] * most.get(phase, 1)
 
     def _next_phase(self) -> None:
