@@ -10,6 +10,7 @@ from modelodds.family import Family
 from modelodds.hints import Side
 from modelodds.precision import jit64
 from modelodds.surrogate.exchange import FAR
+from modelodds.surrogate.fit import hyper_prior, unflatten
 from modelodds.surrogate.gp import Spec, prior_covariance
 from modelodds.surrogate.means import basis
 
@@ -93,8 +94,6 @@ def test_a_family_has_the_same_parts() -> None:
 @pytest.mark.parametrize("kernel", ["matern52", "squared_exponential"])
 def test_an_absent_part_varies_with_no_other(kernel: str) -> None:
     spec = Spec(kernel, "full_quadratic", ((0,), (1,)))
-    from modelodds.surrogate.fit import hyper_prior, unflatten
-
     hyper = unflatten(hyper_prior(spec, 2, True).loc, 2, 0, spec.blocks)
     covariance = jit64(prior_covariance, ("spec",))
     one, two = np.array([[0.4, FAR], [FAR, 0.4], [-1.0, FAR]]), np.array([[0.4, 9.0], [0.4, -9.0]])
@@ -104,6 +103,30 @@ def test_an_absent_part_varies_with_no_other(kernel: str) -> None:
     np.testing.assert_allclose(found[0], found[1])
     columns = np.asarray(jit64(basis, ("mean", "blocks"))("full_quadratic", hyper.mean, one, spec.blocks))
     np.testing.assert_allclose(columns[0, 1:] / columns[2, 1:], [-0.4, 0.16], rtol=1e-12)
+
+
+def test_no_evaluation_is_spent_where_the_family_sees_nothing() -> None:
+    """Both models say that a part near 2 loses hundreds of nats; few points of two parts were seen."""
+
+    def cliff(theta: Array) -> float:
+        return float(-300.0 * (np.asarray(theta) > 1.0).sum() - (np.asarray(theta) ** 2).sum())
+
+    one = Model("one", cliff, {"a1": N()})
+    two = Model("two", cliff, dict.fromkeys(("a1", "a2"), N()), exchangeable=[("a1",), ("a2",)])
+    made = Session([one, two], rng=0)
+    for a in np.linspace(-3.0, 3.0, 41):
+        made.add("one", np.array([a]), cliff(np.array([a])))
+    for a, b in [(0.0, 0.5), (-1.0, 0.2), (0.6, -0.4), (1.5, 0.0), (-0.5, 2.5), (0.1, -1.2), (0.8, 0.7)]:
+        made.add("two", np.array([a, b]), cliff(np.array([a, b])))
+    made.belief()
+    learner = made._learners[1]
+    assert learner.family is not None
+    x, wanted = learner.seen.nodes.x, learner._wanted()
+    lost = (x > 1.3).any(1) & (x < 2.5).all(1)
+    assert lost.sum() > 100
+    assert wanted[lost].sum() < 1e-3 * wanted.sum()
+    kept = (x < 0.8).all(1) & (x > -2.0).all(1)
+    np.testing.assert_allclose(wanted[kept], learner.seen.mass[kept], rtol=0.05)
 
 
 def test_leaps_find_a_part_that_the_smaller_model_has_seen() -> None:

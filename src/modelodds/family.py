@@ -92,10 +92,12 @@ class Family:
 def _member(largest: Side, side: Side) -> Member | None:
     """``side`` in the space of ``largest``, if it has the same parameters, or lacks whole parts of them."""
     blocks = largest.surrogate.spec.blocks
+    if not blocks:
+        return None
     if side is largest:
         return Member(side, list(range(side.model.dim)))
     sharing = next(iter(find_sharing([largest.model, side.model])), None)
-    if sharing is None or not blocks or (sharing.scale != 1.0).any() or sharing.shift.any():
+    if sharing is None or (sharing.scale != 1.0).any() or sharing.shift.any():
         return None
     theirs = {column: j for j, column in enumerate(sharing.columns[0])}
     columns = [theirs.get(column, -1) for column in sharing.columns[1]]
