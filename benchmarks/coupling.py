@@ -174,12 +174,19 @@ def summary(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
                 "from": low,
                 "to": high,
                 "settled": "{:.0f} and {:.0f}".format(*settled.reindex(COUPLINGS)),
+                "error": "{:.2g} and {:.2g}".format(*_errors(part, spent.index)),
                 "joined": part[part.coupling == "shared"].joined.mean(),
                 "cost": part.groupby("coupling").overhead.mean().reindex(COUPLINGS)["shared"]
                 / part.groupby("coupling").overhead.mean()["independent"],
             }
         )
     return pd.DataFrame(found)
+
+
+def _errors(part: pd.DataFrame, seeds: pd.Index) -> Iterable[float]:
+    """Mean error at the end, in nats, without and with coupling, over ``seeds``."""
+    ended = part[part.seed.isin(seeds)]
+    return ended.error.abs().groupby(ended.coupling).mean().reindex(COUPLINGS)
 
 
 # ---------------------------------------------------------------------- cost

@@ -129,17 +129,25 @@ def test_no_evaluation_is_spent_where_the_family_sees_nothing() -> None:
     np.testing.assert_allclose(wanted[kept], learner.seen.mass[kept], rtol=0.05)
 
 
-def test_leaps_find_a_part_that_the_smaller_model_has_seen() -> None:
+def test_leaps_go_to_a_part_that_the_smaller_model_has_seen() -> None:
+    """One part knows both bumps; the points of two parts have met the higher one alone."""
+
     def add(theta: Array) -> float:  # either bump counts once
         first, second = np.exp(-20.0 * (theta - 1.0) ** 2), np.exp(-20.0 * (theta + 1.5) ** 2)
         return float(500.0 * first.max() + 300.0 * second.max() - 100.0 * len(theta))
 
-    names = ("a1", "a2")
     one = Model("one", add, {"a1": N()})
-    two = Model("two", add, dict.fromkeys(names, N()), exchangeable=[("a1",), ("a2",)])
+    two = Model("two", add, dict.fromkeys(("a1", "a2"), N()), exchangeable=[("a1",), ("a2",)])
     made = Session([one, two], rng=3)
-    for _ in range(60):
-        (query,) = made.ask()
-        made.tell(query, add(query.theta))
-    best = made._learners[1].side.best()
-    assert sorted(best.values()) == pytest.approx([-1.5, 1.0], abs=0.1)
+    for a in np.linspace(-3.0, 3.0, 41):
+        made.add("one", np.array([a]), add(np.array([a])))
+    for a, b in [(1.0, 0.0), (0.9, 2.0), (-0.5, 0.8), (0.3, -0.3), (1.1, 0.9), (2.2, 0.2), (-0.6, 0.1)]:
+        made.add("two", np.array([a, b]), add(np.array([a, b])))
+    made.belief()
+    learner = made._learners[1]
+    step = learner.climb._leap_step(learner._known(made._learners))
+    assert step is not None
+    assert sorted(step.x) == pytest.approx([-1.5, 1.0], abs=0.2)
+    learner.family = None
+    alone = learner.climb._leap_step(learner._known(made._learners))
+    assert alone is None or min(alone.x) != pytest.approx(-1.5, abs=0.2)
