@@ -8,7 +8,6 @@ from modelodds import Model, compare
 from modelodds.experiments.curves import Pair
 from modelodds.learner import MOVED, Learner
 from modelodds.method import Method
-from modelodds.nodes import Nodes
 from modelodds.problems import load
 
 PROBLEMS = ("regression-2", "tails-2", "lumpy-2", "synthetic-1")
@@ -63,9 +62,7 @@ def test_few_nodes_know_their_own_error() -> None:
     assert few.evidence.variance >= few.evidence.fixed >= 0.999 * error
     scatter = []
     for seed in range(40):
-        nodes = Nodes.from_prior(few.model.prior, 64, np.random.default_rng(seed))
-        mixture = few.seen.nodes.mixture
-        scatter.append(few.evidence_at(nodes if mixture is None else nodes.with_mixture(mixture)).mean)
+        scatter.append(few.evidence_at(few.seen.nodes.like(np.random.default_rng(seed))).mean)
     assert 0.2 < 2.0 * np.sqrt(error) / np.std(scatter) < 5.0  # of four sets together
 
 

@@ -214,3 +214,38 @@ def test_seeding_is_silent_on_any_narrow_peak() -> None:
     for seed in range(30):
         centre = RNG(seed).normal(size=2)
         check(seeded(x, np.exp(-0.5 * (((x - centre) / 0.1) ** 2).sum(1)), 6, RNG(seed)))
+
+
+EXCHANGED = ((0, 1), (2, 3))
+
+
+def test_no_order_of_exchangeable_parts_is_lost() -> None:
+    """A likelihood with a peak in either order of its parts, and a mixture that knows one of them."""
+    prior = Prior({name: stats.norm() for name in "abcd"})
+    peak, width = np.array([-0.8, 0.5, 0.9, -0.4]), 0.1
+    mixture = Mixture(np.ones(1), peak[None], width * np.eye(4)[None])
+    # The integral of N(x; peak, width^2) against the prior is N(peak; 0, 1 + width^2), whatever the order.
+    exact = stats.norm(scale=np.sqrt(1.0 + width**2)).logpdf(peak).sum() + np.log(2.0)
+    swapped = peak[[2, 3, 0, 1]]
+    found, first = [], []
+    for seed in range(8):
+        nodes = Nodes.from_prior(prior, 4096, RNG(seed), EXCHANGED).with_mixture(mixture)
+        likelihood = np.exp([stats.norm(p, width).logpdf(nodes.x).sum(1) for p in (peak, swapped)])
+        mass = np.exp(nodes.log_weight) * likelihood
+        found.append(np.log(mass.sum()))
+        first.append(mass[0].sum() / mass.sum())
+    assert np.abs(np.mean(found) - exact) < 0.01
+    assert np.abs(np.mean(first) - 0.5) < 0.01  # and draws come in every order
+    alone = Nodes.from_prior(prior, 4096, RNG(0)).with_mixture(mixture)
+    weight = alone.log_weight + stats.norm(swapped, width).logpdf(alone.x).sum(1)
+    assert effective_size(weight) < 30  # which a mixture of one order would leave to the prior's nodes
+
+
+def test_nodes_in_order() -> None:
+    prior = Prior({name: stats.norm() for name in "abcd"})
+    nodes = Nodes.from_prior(prior, 64, RNG(0), EXCHANGED)
+    ordered = nodes.in_order
+    assert (ordered[:, 0] <= ordered[:, 2]).all()
+    same = (ordered == nodes.x).all(1)
+    np.testing.assert_array_equal(ordered[~same], nodes.x[~same][:, [2, 3, 0, 1]])
+    assert 10 < same.sum() < 54

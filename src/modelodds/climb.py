@@ -133,8 +133,9 @@ class Known(NamedTuple):
 class Climb:
     """One model's climb: where it steps next, and when it rests."""
 
-    def __init__(self, bounds: Array, rng: np.random.Generator) -> None:
+    def __init__(self, bounds: Array, rng: np.random.Generator, in_parts: bool = False) -> None:
         self.bounds, self.rng = bounds, rng
+        self._in_parts = in_parts  # whether there are parts that can be exchanged
         self.out: dict[int, Step] = {}  # the steps that are out
         self._highest = -np.inf  # value of the last step that gained
         self._phases = list(MISSES)  # those to come, the present one first
@@ -146,7 +147,6 @@ class Climb:
         self._hints, self._theirs = 1, -np.inf  # how many there are at a time; the best of their model
         self._begun: list[Array] = []  # where excursions began
         self._elsewhere: Array | None = None  # (d,) where the present one has come to
-        self._in_parts = False  # whether they can be exchanged
         self._strayed = False  # whether the last step left its way
         self._seen = -np.inf  # the best of all evaluations
         self._look_at = 0.0  # evaluations of the session at which the next climb begins; 0 during a climb
@@ -299,7 +299,7 @@ class Climb:
         Or, if there are exchangeable parts, to where a far better point is most probable, there or where the
         best observation has another one of its parts.
         """
-        points, worth, self._in_parts = known.everywhere, WORTH, bool(known.surrogate.spec.blocks)
+        points, worth = known.everywhere, WORTH
         if self._in_parts:
             points, worth = np.vstack([points, self._one_part(known)]), WRONG
         allowed = points[known.inside(points)]

@@ -22,7 +22,7 @@ from modelodds.method import Method
 from modelodds.nodes import Mixture, Nodes, effective_size, seeded
 from modelodds.prior import Prior
 from modelodds.support import Support
-from modelodds.surrogate.exchange import exchanged
+from modelodds.surrogate.exchange import in_order
 from modelodds.surrogate.surrogate import Surrogate
 
 Array = NDArray[np.float64]
@@ -80,10 +80,10 @@ class Followers:
     ) -> None:
         self.prior, self.method, self.rng = prior, method, rng
         self.surrogate, self.support = surrogate, support
-        self._nodes = Nodes.from_prior(prior, method.n_nodes, rng)
+        self._nodes = self._fresh(rng)
         self._parts: tuple[Mixture, ...] = ()
         self._others = [
-            Nodes.from_prior(prior, method.n_nodes, np.random.default_rng(int(s)))
+            self._fresh(np.random.default_rng(int(s)))
             for s in rng.integers(2**63, size=REPLICATES - 1 if method.calibrated else 0)
         ]
         self._reached = 0.0  # effective nodes after their last move
@@ -91,6 +91,9 @@ class Followers:
         self._copied: Nodes | None = None  # the nodes whose error was reckoned last, ...
         self._copies: list[Nodes] = []  # ... others like them, ...
         self._reckoned_at, self._share = 0, (0.0, 0.0)  # ... at how many observations, and what it was
+
+    def _fresh(self, rng: np.random.Generator) -> Nodes:
+        return Nodes.from_prior(self.prior, self.method.n_nodes, rng, self.surrogate.spec.blocks)
 
     def follow(self) -> None:
         """Let the nodes follow the mass until enough of them count, or as many as when they last moved."""
@@ -156,29 +159,25 @@ class Followers:
         return bool(top - met.max(initial=-np.inf) > MISSED + PER_PARAMETER * self.prior.dim)
 
     def _send_to_best(self) -> None:
-        """Have the nodes that follow the estimate look around the best observation, in any order of parts."""
-        best, d = self.surrogate.observations.best_x, self.prior.dim
+        """Have the nodes that follow the estimate look around the best observation."""
+        best, d = in_order(self.surrogate.spec.blocks, self.surrogate.observations.best_x[None]), self.prior.dim
         along = (STEPS[:, None, None, None] * np.array([-1.0, 1.0])[:, None, None] * np.eye(d)) + best
-        at = self._estimate(*self.surrogate.predict(np.concatenate([best[None], along.reshape(-1, d)])))
+        at = self._estimate(*self.surrogate.predict(np.concatenate([best, along.reshape(-1, d)])))
         fallen = (at[0] - at[1:].reshape(len(STEPS), 2, d) > FALLEN).any(1)
         width = np.where(fallen.any(0), STEPS[fallen.argmax(0)], STEPS[-1])
-        orders = exchanged(self.surrogate.spec.blocks, d)
-        peak = Mixture(
-            np.full(len(orders), 1.0 / len(orders)),
-            best[orders],
-            np.stack([np.diag(width[o]) for o in orders]),
-        )
+        peak = Mixture(np.ones(1), best, np.diag(width)[None])
         parts = (self.seen.parts[0] if self.seen.parts else peak, peak)
         self._take_if_better(self._look(self.seen.nodes.with_mixture(Mixture.of(parts)), parts))
 
     def _moved(self, seen: Seen, targets: tuple[Array, ...], afresh: bool = False) -> Seen:
         """The nodes after a step towards ``targets``: logs of masses (S,), a mixture of its own for each."""
         nodes, parts = seen.nodes, []
+        x = nodes.in_order
         for i, target in enumerate(targets):
             weight = np.exp(target - target.max())
             afresh |= not seen.parts
-            start = seeded(nodes.x, weight, COMPONENTS, self.rng) if afresh else seen.parts[i]
-            parts.append(start.refitted(nodes.x, weight))
+            start = seeded(x, weight, COMPONENTS, self.rng) if afresh else seen.parts[i]
+            parts.append(start.refitted(x, weight))
         return self._look(nodes.with_mixture(Mixture.of(parts)), tuple(parts))
 
     def _take_if_better(self, found: Seen) -> None:
@@ -195,7 +194,7 @@ class Followers:
 
     def _anneal(self) -> None:
         """Come by mass that the nodes have lost: likelihoods to a power, which grows as the nodes follow."""
-        found = self._look(Nodes.from_prior(self.prior, self.method.n_nodes, self.rng))
+        found = self._look(self._fresh(self.rng))
         for _ in range(STAGES):
             base = found.nodes.log_weight + self.support.log_probability(found.nodes.x)
             masses, size = (found.log_mass, found.log_estimate), STEADY * self.method.n_nodes

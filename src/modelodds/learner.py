@@ -64,7 +64,7 @@ class Learner:
         self._plausible: Array | None = None  # (m,) of each node, by its family
         self._all_in: float | None = None  # the evidence's variance if nothing were out
         self.family: Family | None = None  # of models with the same exchangeable parts, if there are any
-        self.climb = Climb(model.prior.limits(REACH), rng)
+        self.climb = Climb(model.prior.limits(REACH), rng, bool(self.surrogate.spec.blocks))
 
     # ------------------------------------------------------------------ what comes in
 
@@ -328,9 +328,7 @@ class Learner:
         rng = np.random.default_rng(seed)
         found, xs, log_weights, log_likelihoods = [], [], [], []
         for _ in range(REPLICATES):
-            nodes = Nodes.from_prior(self.model.prior, self.method.n_nodes, rng)
-            if self.seen.nodes.mixture is not None:
-                nodes = nodes.with_mixture(self.seen.nodes.mixture)
+            nodes = self.seen.nodes.like(rng)
             mean, variance = self.surrogate.predict(nodes.x)
             found.append(self._evidence(nodes, mean, variance))
             xs.append(nodes.x)

@@ -6,6 +6,10 @@ distributions refitted to the surrogate's own weights, and every node carries th
 balance heuristic of Veach & Guibas 1995). All points descend from one scrambled Sobol sequence drawn once, so
 that successive estimates share their quadrature error.
 
+Where parts of a model can be exchanged for each other (``surrogate/exchange.py``), every peak is there in all
+orders of them. The mixture knows one order, nodes are dealt to all of them, and the proposal's density is the
+mean over orders: no order can be lost.
+
 | symbol   | name          | shape  | meaning                          |
 |----------|---------------|--------|----------------------------------|
 | x_s      | ``x``         | (S, d) | nodes                            |
@@ -21,6 +25,7 @@ from scipy.cluster.vq import kmeans2
 from scipy.stats import qmc
 
 from modelodds.prior import Prior
+from modelodds.surrogate.exchange import Blocks, exchanged, in_order
 
 DEGREES_OF_FREEDOM = 6.0
 PRIOR_SHARE = 0.25
@@ -120,9 +125,10 @@ class Nodes:
     mixture: Mixture | None
     x: np.ndarray  # (S, d)
     log_weight: np.ndarray  # (S,)
+    blocks: Blocks = ()  # columns of parts that can be exchanged for each other
 
     @classmethod
-    def from_prior(cls, prior: Prior, n: int, rng: np.random.Generator) -> "Nodes":
+    def from_prior(cls, prior: Prior, n: int, rng: np.random.Generator, blocks: Blocks = ()) -> "Nodes":
         """Prior quasi-Monte Carlo."""
         d = prior.dim
         u = _sobol(n, d + 1, rng)
@@ -130,7 +136,18 @@ class Nodes:
         scale = np.sqrt(DEGREES_OF_FREEDOM / stats.chi2.ppf(v[:, d], DEGREES_OF_FREEDOM))
         x, _ = prior.from_unit(u[:, :d])
         log_weight = prior.log_density(x) - prior.log_reference(x) - np.log(n)
-        return cls(prior, x, x[np.isfinite(log_weight)], special.ndtri(v[:, :d]), scale, None, x, log_weight)
+        inside, normal = x[np.isfinite(log_weight)], special.ndtri(v[:, :d])
+        return cls(prior, x, inside, normal, scale, None, x, log_weight, blocks)
+
+    def like(self, rng: np.random.Generator, prior: Prior | None = None) -> "Nodes":
+        """Independent nodes of the same mixture, for the same prior or another."""
+        nodes = Nodes.from_prior(prior or self.prior, len(self.x), rng, self.blocks)
+        return nodes if self.mixture is None else nodes.with_mixture(self.mixture)
+
+    @property
+    def in_order(self) -> np.ndarray:
+        """The nodes, parts that can be exchanged being in the order of their first columns, (S, d)."""
+        return in_order(self.blocks, self.x)
 
     def with_mixture(self, mixture: Mixture) -> "Nodes":
         """Nodes of the same number that follow ``mixture``, a share of them left with the prior."""
@@ -142,11 +159,14 @@ class Nodes:
         # Components take consecutive stretches of the sequence: any stretch of a Sobol sequence is even, too.
         noise = self.normal[: n - n_prior] * self.scale[: n - n_prior, None]
         spread = mixture.mean[component] + np.einsum("nij,nj->ni", mixture.chol[component], noise)
+        orders = exchanged(self.blocks, self.prior.dim)
+        spread = np.take_along_axis(spread, orders[np.arange(n - n_prior) % len(orders)], axis=1)
         x = np.concatenate([self.prior_x[:n_prior], spread])
         log_prior = self.prior.log_density(x)
         # The density is that of the counts, which are whole numbers: the weights' own would bias every sum.
         dealt = replace(mixture, weight=np.bincount(component, minlength=len(mixture.weight)) / (n - n_prior))
-        log_mixture = np.log1p(-n_prior / n) + dealt.log_density(x)
+        in_orders = special.logsumexp([dealt.log_density(x[:, o]) for o in orders], axis=0)
+        log_mixture = np.log1p(-n_prior / n) + in_orders - np.log(len(orders))
         log_proposal = np.logaddexp(np.log(n_prior / n) + self.prior.log_reference(x), log_mixture)
         return replace(self, mixture=mixture, x=x, log_weight=log_prior - log_proposal - np.log(n))
 

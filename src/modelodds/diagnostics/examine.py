@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from modelodds.evidence import log_likelihood_at
 from modelodds.learner import CANDIDATES, REACH, Learner, Report
-from modelodds.nodes import Nodes, effective_size
+from modelodds.nodes import effective_size
 from modelodds.propose import scores
 from modelodds.surrogate.exchange import slots
 from modelodds.surrogate.fit import hyper_prior
@@ -123,9 +123,7 @@ def _widths(learner: Learner, seed: int) -> dict[str, Any]:
     found = []
     for factor in WIDTHS:
         prior = learner.model.prior.widened(factor)
-        nodes = Nodes.from_prior(prior, learner.method.n_nodes, np.random.default_rng(seed))
-        mixture = learner.seen.nodes.mixture
-        found.append(learner.evidence_at(nodes if mixture is None else nodes.with_mixture(mixture)))
+        found.append(learner.evidence_at(learner.seen.nodes.like(np.random.default_rng(seed), prior)))
     return {
         "width_factors": np.array(WIDTHS),
         "width_mean": np.array([e.mean for e in found]),

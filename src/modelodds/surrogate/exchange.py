@@ -72,6 +72,16 @@ def exchanged(blocks: Blocks, d: int) -> NDArray[np.intp]:
     return np.array(orders)
 
 
+def in_order(blocks: Blocks, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Points ``x`` (n, d), the parts of each being in the order of their first columns."""
+    if not blocks:
+        return x
+    parts, ordered = np.array(blocks), x.copy()
+    order = np.argsort(x[:, parts[:, 0]], axis=1)
+    ordered[:, parts] = np.take_along_axis(x[:, parts], order[:, :, None], axis=1)
+    return ordered
+
+
 def exchangeable_correlation(
     kernel: str,
     index: Array | int,
