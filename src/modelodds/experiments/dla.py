@@ -205,7 +205,7 @@ def figure(runs: pd.DataFrame) -> "Figure":
 
     from modelodds.plots import style
 
-    drawing = Figure(figsize=(7.0, 4.4), layout="constrained")
+    drawing = Figure(figsize=(7.0, 4.8), layout="constrained")
     axes = drawing.subplots()
     curves = mean_curves(runs)
     for i, method in enumerate(m for m in METHODS if m in set(curves.method)):
@@ -228,5 +228,5 @@ def figure(runs: pd.DataFrame) -> "Figure":
     )
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.92", linewidth=0.8)
-    axes.legend(frameon=False, fontsize=9)
+    drawing.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
     return drawing
