@@ -160,7 +160,8 @@ class Followers:
 
     def _send_to_best(self) -> None:
         """Have the nodes that follow the estimate look around the best observation."""
-        best, d = in_order(self.surrogate.spec.blocks, self.surrogate.observations.best_x[None]), self.prior.dim
+        d = self.prior.dim
+        best = in_order(self.surrogate.spec.blocks, self.surrogate.observations.best_x[None])
         along = (STEPS[:, None, None, None] * np.array([-1.0, 1.0])[:, None, None] * np.eye(d)) + best
         at = self._estimate(*self.surrogate.predict(np.concatenate([best, along.reshape(-1, d)])))
         fallen = (at[0] - at[1:].reshape(len(STEPS), 2, d) > FALLEN).any(1)
