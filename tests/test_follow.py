@@ -127,4 +127,7 @@ def test_nodes_are_sent_to_a_peak_that_none_has_met(exchangeable: bool) -> None:
         if i in (11, 25):
             made.update(i + 1)
     truth = np.log(2.0 * np.pi * width**2) + stats.norm.logpdf(centre).sum() + exchangeable * np.log(2.0)
-    assert made.evidence.mean == pytest.approx(truth, abs=0.5)
+    nodes = made.seen.nodes
+    on_nodes = special.logsumexp(nodes.log_weight + np.array([peak(x) for x in nodes.x]))
+    assert on_nodes == pytest.approx(truth, abs=0.05)  # whatever the surrogate thinks in between
+    assert abs(made.evidence.mean - truth) < 0.1 + 4.0 * np.sqrt(made.evidence.variance)
