@@ -133,8 +133,10 @@ class Known(NamedTuple):
 class Climb:
     """One model's climb: where it steps next, and when it rests."""
 
-    def __init__(self, bounds: Array, rng: np.random.Generator, in_parts: bool = False) -> None:
-        self.bounds, self.rng = bounds, rng
+    def __init__(
+        self, bounds: Array, rng: np.random.Generator, in_parts: bool = False, patience: float = 1.0
+    ) -> None:
+        self.bounds, self.rng, self._patience = bounds, rng, patience
         self._in_parts = in_parts  # whether there are parts that can be exchanged
         self.out: dict[int, Step] = {}  # the steps that are out
         self._highest = -np.inf  # value of the last step that gained
@@ -211,11 +213,11 @@ class Climb:
         return None if leap is None else leap._replace(aside=True)
 
     def _most_misses(self) -> int:
-        """Misses that end the present phase."""
+        """Misses that end the present phase: fewer where patience is short."""
         phase, d = self._phases[0], self.bounds.shape[1]
         leaps = int(d * (PARTS if self._in_parts else 1))
         most: dict[str, int] = {"leap": leaps, "hint": self._hints}
-        return MISSES[phase] * most.get(phase, 1)
+        return max(1, round(self._patience * MISSES[phase] * most.get(phase, 1)))
 
     def _next_phase(self) -> None:
         if self._phases[0] == "close":

@@ -28,6 +28,8 @@ def _worth(rule: str, at_stake: Stakes, pull: JaxArray) -> JaxArray:
 
 _worth_64 = jit64(_worth, static=("rule",))
 
+MOST = 4  # models of a group, unless coupling is asked for: compiling for more takes minutes
+
 
 class Coupling:
     """All groups of a session."""
@@ -36,7 +38,8 @@ class Coupling:
         self.learners = learners
         alone = [i for i, one in enumerate(learners) if one.surrogate.spec.blocks]
         found = find_sharing([one.model for one in learners], alone)
-        self.groups = [Group(sharing, learners, method) for sharing in found]
+        most = len(learners) if method.coupling == "shared" else MOST
+        self.groups = [Group(one, learners, method) for one in found if len(one.members) <= most]
 
     @property
     def active(self) -> list[Group]:

@@ -13,16 +13,22 @@ Array = NDArray[np.float64]
 DESIGN_SHARE = 0.5  # at most this share of a known budget goes to the initial design
 
 
+def thrift(models: tuple[Model, ...], method: Method) -> list[float]:
+    """How freely each model is evaluated where the acquisition does not say: 1 for the cheapest."""
+    if method.costs != "given":
+        return [1.0] * len(models)
+    cheapest = min(m.cost for m in models)
+    return [float(np.sqrt(cheapest / m.cost)) for m in models]
+
+
 def design_sizes(models: tuple[Model, ...], method: Method, budget: int | None) -> list[int]:
     """Initial evaluations of each model, cut down where the budget is known and small."""
-    wanted = [method.initial_points(m.dim) if m.dim else 1 for m in models]
     least = [m.dim + 2 if m.dim else 1 for m in models]
-    if method.costs == "given":  # of a dear model only what a surrogate needs, the rest is chosen with care
-        cheapest = min(m.cost for m in models)
-        wanted = [
-            max(low, round(n * np.sqrt(cheapest / m.cost)))
-            for n, low, m in zip(wanted, least, models, strict=True)
-        ]
+    # Of a dear model only a simplex, the rest is chosen with care.
+    wanted = [
+        max(m.dim + 1, round(share * method.initial_points(m.dim))) if m.dim else 1
+        for share, m in zip(thrift(models, method), models, strict=True)
+    ]
     if budget is None or sum(wanted) <= DESIGN_SHARE * budget:
         return wanted
     if budget < sum(least):

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 GROWTH = 1.4  # observations of a group grow by this factor between searches from several starts ...
 SHARE = 0.1  # ... and by this share between searches from where the last one ended
-BUCKETS = (64, 128, 192, 256, 320, 448, 576, 768, 1024, 1536, 2048, 3072, 4096)
+BUCKETS = (128, 256, 448, 768, 1280, 2048, 3072, 4096)
 """Sizes that a group's observations are padded to."""
 
 THINNED = 2  # one in so many of the nodes behind a covariance between evidences

@@ -44,9 +44,12 @@ class Report(NamedTuple):
 
 
 class Learner:
-    """One model's part of a session."""
+    """One model's part of a session.
 
-    def __init__(self, model: Model, method: Method, rng: np.random.Generator) -> None:
+    ``thrift`` is 1 for the cheapest model of the session, and less for those whose evaluations are dear.
+    """
+
+    def __init__(self, model: Model, method: Method, rng: np.random.Generator, thrift: float = 1.0) -> None:
         self.model, self.method, self.rng = model, method, rng
         self.surrogate = Surrogate(model.dim, method, model.blocks if method.exchange else ())
         self.support = Support(model.dim)
@@ -64,7 +67,7 @@ class Learner:
         self._plausible: Array | None = None  # (m,) of each node, by its family
         self._all_in: float | None = None  # the evidence's variance if nothing were out
         self.family: Family | None = None  # of models with the same exchangeable parts, if there are any
-        self.climb = Climb(model.prior.limits(REACH), rng, bool(self.surrogate.spec.blocks))
+        self.climb = Climb(model.prior.limits(REACH), rng, bool(self.surrogate.spec.blocks), thrift)
 
     # ------------------------------------------------------------------ what comes in
 

@@ -23,7 +23,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "estimate": INTEGRANDS,
     "design": ("quasi", "random"),
     "costs": ("given", "measured", "ignored"),
-    "coupling": ("independent", "shared"),
+    "coupling": ("auto", "independent", "shared"),
 }
 
 
@@ -72,7 +72,8 @@ class Method:
         queries depend on the clock), or ``ignored``.
     coupling : str
         Whether models learn from each other's evaluations: ``independent``, or ``shared`` where they have
-        parameters in common and one surrogate of all explains the observations better (``coupling.py``).
+        parameters in common and one surrogate of all explains the observations better (``coupling.py``);
+        ``auto`` is ``shared`` if the other choices allow it, for up to four such models.
     """
 
     kernel: str = "auto"
@@ -92,7 +93,12 @@ class Method:
     calibrated: bool = True
     climb: bool = True
     costs: str = "given"
-    coupling: str = "independent"
+    coupling: str = "auto"
+
+    @property
+    def coupled(self) -> bool:
+        """Whether models may learn from each other's evaluations."""
+        return self.coupling == "shared" or (self.coupling == "auto" and self._uncoupled() is None)
 
     @property
     def exchange(self) -> bool:
@@ -112,23 +118,25 @@ class Method:
                 "fit='original' needs a mean of 'constant' or 'quadratic', a named kernel and squash='none'; "
                 f"got mean={self.mean!r}, kernel={self.kernel!r}, squash={self.squash!r}."
             )
-        if self.coupling == "shared":
-            self._check_coupling()
+        if self.coupling == "shared" and (why := self._uncoupled()) is not None:
+            raise OptionError(why)
         if self.n_nodes < 64:
             raise OptionError(f"n_nodes={self.n_nodes} is too few to integrate with; use 64 or more.")
 
-    def _check_coupling(self) -> None:
+    def _uncoupled(self) -> str | None:
+        """Why models cannot learn from each other with these choices; None where they can."""
         if self.fit != "log" or self.mean not in COUPLED_MEANS:
-            raise OptionError(
+            return (
                 f"coupling='shared' needs fit='log' and a mean of {' or '.join(COUPLED_MEANS)}; "
                 f"got fit={self.fit!r}, mean={self.mean!r}."
             )
         rules = [name.removeprefix("shared:") for name in COUPLED]
         if self.acquisition not in (*rules, "auto"):
-            raise OptionError(
+            return (
                 f"coupling='shared' works with the acquisitions {', '.join(rules)} and auto, "
                 f"not {self.acquisition!r}."
             )
+        return None
 
     def initial_points(self, d: int) -> int:
         """Evaluations of a ``d``-dimensional model before the acquisition takes over."""
@@ -154,6 +162,7 @@ PRESETS: dict[str, Method] = {
         calibrated=False,
         climb=False,
         costs="ignored",
+        coupling="independent",
     ),
 }
 

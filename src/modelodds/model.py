@@ -35,8 +35,8 @@ class Model:
         What an evaluation costs, relative to the other models' (seconds, say): points are chosen by what
         they tell per cost. ``Method(costs="measured")`` takes the seconds that evaluations take instead.
     shared
-        From parameters of this model to what other models call the same: ``{"slope": "w1"}``. Only
-        ``Method(coupling="shared")`` asks for it; parameters of one name and one prior are shared anyway.
+        From parameters of this model to what other models call the same: ``{"slope": "w1"}``, so that
+        models learn from each other (``coupling.py``); parameters of one name and prior are shared anyway.
     exchangeable
         Groups of parameters that can change places without changing the likelihood, alike in their priors:
         ``[("z_1", "size_1"), ("z_2", "size_2")]`` of two absorbers. The surrogate then learns one function

@@ -19,7 +19,7 @@ from modelodds._version import __version__
 from modelodds.acquisition import ACQUISITIONS, Rivals
 from modelodds.belief import Belief
 from modelodds.coupling import Coupling
-from modelodds.design import design, design_sizes
+from modelodds.design import design, design_sizes, thrift
 from modelodds.diagnostics.examine import examine
 from modelodds.errors import ModelError, OptionError, PriorError, QueryError
 from modelodds.evaluate import Outcome, read_value
@@ -100,13 +100,13 @@ class Session:
         generator = as_generator(rng)
         seeds = generator.integers(2**63, size=(len(self.models), 3))
         self._learners = [
-            Learner(m, self.method, np.random.default_rng(s[:1]))
-            for m, s in zip(self.models, seeds, strict=True)
+            Learner(m, self.method, np.random.default_rng(s[:1]), share)
+            for m, s, share in zip(self.models, seeds, thrift(self.models, self.method), strict=True)
         ]
         sides = [learner.side for learner in self._learners]
         for i, learner in enumerate(self._learners):
             learner.family = Family(sides[i], [*sides[:i], *sides[i + 1 :]]) or None
-        self._coupling = Coupling(self._learners, self.method) if self.method.coupling == "shared" else None
+        self._coupling = Coupling(self._learners, self.method) if self.method.coupled else None
         self._report_seeds = [int(s[1]) for s in seeds]
         sizes = design_sizes(self.models, self.method, budget)
         quasi = self.method.design == "quasi"
@@ -167,7 +167,10 @@ class Session:
             return None
         self._update()
         rule, early = self._rule(), self.in_design  # with some of the design out, evidences are mere guesses
-        for i in active if not early else ():
+        cheapest_first = sorted(
+            active, key=lambda i: self._costs()[i]
+        )  # their summits are hints for the rest
+        for i in cheapest_first if not early else ():
             step = self._learners[i].uphill(self._next_id, self._learners)
             if step is not None:
                 return i, step
@@ -341,7 +344,7 @@ class Session:
 
     @property
     def joined(self) -> bool:
-        """Whether models share a surrogate at present (``Method(coupling="shared")``)."""
+        """Whether models share a surrogate at present (``coupling.py``)."""
         return self._coupling is not None and bool(self._coupling.active)
 
     @property

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.result import Result
 
@@ -32,6 +33,11 @@ class Entry(NamedTuple):
 
 METHODS: dict[str, Entry] = {
     "default": Entry("baselines.ours", "our default", (("method", "default"),)),
+    "default_independent": Entry(
+        "baselines.ours",
+        "our default, no model learning from another",
+        (("method", Method(coupling="independent")),),
+    ),
     "default_stopping": Entry(
         "baselines.ours", "our default, ended when the answer is settled", (("stop", None),)
     ),

@@ -13,7 +13,7 @@ from scipy import special
 from modelodds.problems.base import Problem
 from modelodds.result import Result
 
-RECORDS = 40  # a run's history is thinned to about this many rows
+RECORDS = 40  # a run's curve is thinned to about this many rows
 
 
 class Pair(NamedTuple):
@@ -37,12 +37,12 @@ def log_joint(problem: Problem) -> np.ndarray:
     return np.array(problem.log_evidence) + np.log([m.prior_probability for m in problem.models])
 
 
-def curve(problem: Problem, result: Result, records: int = RECORDS) -> pd.DataFrame:
+def curve(problem: Problem, result: Result) -> pd.DataFrame:
     """One row per recorded number of evaluations, the run's end last.
 
     Columns: ``n_evaluations``, ``log_odds``, ``log_odds_sd``, ``z_error``.
     """
-    pair, history = Pair.of(problem), _thinned(result.history, records)
+    pair, history = Pair.of(problem), result.history
     prior = np.log([m.prior_probability for m in problem.models])
     a, b = pair.first, pair.second
     shift = float(prior[result.names.index(a)] - prior[result.names.index(b)])
@@ -68,11 +68,11 @@ def curve(problem: Problem, result: Result, records: int = RECORDS) -> pd.DataFr
     return frame.reset_index(drop=True)
 
 
-def _thinned(history: pd.DataFrame, records: int) -> pd.DataFrame:
+def thinned(rows: pd.DataFrame, records: int = RECORDS) -> pd.DataFrame:
     """Rows evenly spread, the last one included."""
-    if len(history) <= records:
-        return history
-    return history.iloc[np.unique(np.linspace(0, len(history) - 1, records).round().astype(int))]
+    if len(rows) <= records:
+        return rows
+    return rows.iloc[np.unique(np.linspace(0, len(rows) - 1, records).round().astype(int))]
 
 
 def settled_at(n: np.ndarray, error: np.ndarray, within: float) -> float:

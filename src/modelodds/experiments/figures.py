@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK, GREY = PALETTE
 STYLES: dict[str, dict[str, Any]] = {
     "default": {"color": BLUE, "linewidth": 2.4, "zorder": 5},
+    "default_independent": {"color": BLUE, "linewidth": 1.4, "linestyle": ":", "zorder": 5},
     "paper": {"color": VERMILION, "linewidth": 2.0},
     "round_robin": {"color": ORANGE, "linewidth": 1.5, "linestyle": "--"},
     "round_robin_default": {"color": SKY, "linewidth": 1.5, "linestyle": "--"},

@@ -45,7 +45,6 @@ CORE = (
     "experiments/curves.py",
     "experiments/synthetic.py",
     "experiments/model_choice.py",
-    "experiments/leaderboard.py",
     "experiments/dla.py",
 )
 UNKNOWN = "unknown"  # of rows from before the code was noted

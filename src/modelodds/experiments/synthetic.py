@@ -24,7 +24,15 @@ from modelodds.result import Result
 
 OUT = Path("results/synthetic/curves.csv.gz")
 PER_DIMENSION = 50  # evaluations in total
-METHOD_NAMES = ("default", "paper", "round_robin", "round_robin_default", "bridge", "reversible_jump")
+METHOD_NAMES = (
+    "default",
+    "default_independent",
+    "paper",
+    "round_robin",
+    "round_robin_default",
+    "bridge",
+    "reversible_jump",
+)
 LONG = {"round_robin_long": ("round_robin", 4)}  # methods with some times the budget, not in the table
 
 

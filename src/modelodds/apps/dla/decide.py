@@ -80,7 +80,7 @@ class Decision(NamedTuple):
         return np.moveaxis(np.quantile(draws, LEVELS, axis=0), 0, -1).reshape(-1, 2, 3)
 
 
-def decide(spectrum: Spectrum, null: NullModel, settings: Settings = Settings()) -> Decision:  # noqa: B008
+def decide(spectrum: Spectrum, null: NullModel, settings: Settings = Settings()) -> Decision:
     """Compare 0, 1, ..., ``settings.most`` absorbers in ``spectrum``."""
     line = Sightline.of(spectrum, null)
     candidates = models(
