@@ -167,10 +167,10 @@ class Session:
             return None
         self._update()
         rule, early = self._rule(), self.in_design  # with some of the design out, evidences are mere guesses
-        cheapest_first = sorted(
-            active, key=lambda i: self._costs()[i]
-        )  # their summits are hints for the rest
-        for i in cheapest_first if not early else ():
+        costs = self._costs()
+        for i in (
+            sorted(active, key=lambda i: costs[i]) if not early else ()
+        ):  # cheap summits are hints to all
             step = self._learners[i].uphill(self._next_id, self._learners)
             if step is not None:
                 return i, step
@@ -179,10 +179,10 @@ class Session:
             return i, self._learners[i].propose(rule).x
         if self._coupling is not None and self.joined:
             rivals = self._rivals(pending=False)
-            return self._coupling.choose(rule, active, rivals.mean, rivals.variance, self._costs())
+            return self._coupling.choose(rule, active, rivals.mean, rivals.variance, costs)
         proposals = {i: self._learners[i].propose(rule) for i in active}
         best = np.array([proposals[i].score if i in proposals else 0.0 for i in range(len(self.models))])
-        values = ACQUISITIONS[rule].across(best, self._rivals()) / self._costs()
+        values = ACQUISITIONS[rule].across(best, self._rivals()) / costs
         i = max(active, key=lambda i: values[i])
         return i, proposals[i].x
 
