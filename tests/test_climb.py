@@ -368,6 +368,15 @@ def test_a_leap_aside_counts_for_no_miss_and_its_gain_for_a_new_start() -> None:
     assert (climb._misses, climb._radius, climb._phases[0]) == (0, FIRST, "close")
 
 
+def test_patience_runs_out_sooner_where_evaluations_are_dear() -> None:
+    bounds = np.array([[-7.0] * 4, [7.0] * 4])
+    climbs = [Climb(bounds, np.random.default_rng(0), patience=p) for p in (1.0, 0.5, 0.01)]
+    for phase, most in {"wide": [3, 2, 1], "close": [5, 2, 1], "leap": [8, 4, 1], "hint": [1, 1, 1]}.items():
+        for climb, n in zip(climbs, most, strict=True):
+            climb._phases = [phase]
+            assert climb._most_misses() == n
+
+
 def test_leaps_change_one_exchangeable_part_in_turn() -> None:
     blocks, rng = ((0, 1), (3, 2)), np.random.default_rng(0)
     surrogate = SimpleNamespace(

@@ -7,6 +7,7 @@ from scipy import stats
 
 from modelodds import Method, Model, Prior, Session, compare
 from modelodds.errors import OptionError
+from modelodds.method import PRESETS
 from modelodds.problems import load
 
 Array = NDArray[np.float64]
@@ -81,7 +82,10 @@ def unrelated() -> tuple[Model, ...]:
 
 def test_unrelated_models_are_left_alone() -> None:
     """The same queries as without coupling, bit for bit."""
-    apart, coupled = (run(unrelated(), 40, m) for m in (Method(n_nodes=512), SHARED))
+    apart, coupled = (
+        run(unrelated(), 40, Method(coupling=c, n_nodes=512)) for c in ("independent", "shared")
+    )
+    assert apart._coupling is None
     assert coupled._coupling is not None and not coupled._coupling.active
     for one, two in zip(apart._log, coupled._log, strict=True):
         assert one["model"] == two["model"] and one["a"] == two["a"] and one["b"] == two["b"]
@@ -150,5 +154,20 @@ def test_options_that_do_not_go_together() -> None:
         Method(coupling="shared", fit="original", mean="constant", kernel="matern32", squash="none")
     with pytest.raises(OptionError, match="log_odds, variance, mutual_information"):
         Method(coupling="shared", acquisition="model_choice")
-    with pytest.raises(OptionError, match="choose one of independent, shared"):
+    with pytest.raises(OptionError, match="choose one of auto, independent, shared"):
         Method(coupling="both")
+
+
+def test_models_are_coupled_unless_the_method_or_their_number_forbids() -> None:
+    """A method that cannot do it does without, if it was not asked for."""
+    assert Method().coupled and not Method(coupling="independent").coupled
+    assert not Method(acquisition="uncertainty").coupled and not PRESETS["paper"].coupled
+
+    def groups(n: int, coupling: str) -> list[tuple[int, ...]]:
+        models = [Model(f"{i}", lambda theta: 0.0, {"a": stats.norm()}) for i in range(n)]
+        found = Session(models, method=Method(coupling=coupling))._coupling
+        return [] if found is None else [group.sharing.members for group in found.groups]
+
+    assert groups(4, "auto") == groups(4, "shared") == [(0, 1, 2, 3)]
+    assert groups(5, "auto") == [] and groups(5, "shared") == [(0, 1, 2, 3, 4)]
+    assert groups(4, "independent") == []

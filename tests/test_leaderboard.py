@@ -1,5 +1,6 @@
 """The leaderboard's and the synthetic experiment's runs and tables, and the commands that make them."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from typer.testing import CliRunner
 from modelodds.baselines import METHODS
 from modelodds.cli import app
 from modelodds.experiments import leaderboard as board
-from modelodds.experiments import leaderboard_plots, synthetic
+from modelodds.experiments import leaderboard_page, leaderboard_plots, synthetic
+from modelodds.experiments.curves import settled_at
 from modelodds.experiments.sweep import read
 from modelodds.problems import find, load
 from modelodds.problems.truth import known_seeds
@@ -22,8 +24,10 @@ COLUMNS = ["d", "dataset", "method", "n_evaluations", "z1", "log_odds", "z1_true
 
 def run(seed: int, errors: list[float], sd: float = 1.0, **other: Any) -> list[dict[str, Any]]:
     """A run whose error after 10, 20, ... evaluations is as given; the truth is 2 nats."""
+    n = 10 * np.arange(1, len(errors) + 1)
     row = {"problem": "p", "data": 0, "method": "m", "seed": seed, "log_odds_sd": sd, "log_odds_true": 2.0,
-           "truth_error": 0.0, "z_error": 0.0, "overhead": 0.5 * seed} | other  # fmt: skip
+           "truth_error": 0.0, "z_error": 0.1 * seed, "overhead": 0.5 * seed,
+           "needed": settled_at(n, np.array(errors), board.WITHIN)} | other  # fmt: skip
     return [row | {"n_evaluations": 10 * (i + 1), "log_odds": 2.0 + e} for i, e in enumerate(errors)]
 
 
@@ -56,8 +60,10 @@ def test_tasks_are_all_pairs_once() -> None:
 
 
 def test_surrogates_get_a_budget_by_dimension_and_samplers_a_large_one() -> None:
-    assert board.budget("tails-4", 0, "default") == 2 * 25 * 6
-    assert board.budget("nested-3", 0, "paper") == 25 * (3 + 4 + 5)
+    assert board.budget("tails-4", 0, "default") == 2 * 15 * 6
+    assert board.budget("nested-3", 0, "paper") == 15 * (3 + 4 + 5)
+    assert board.budget("nile", 0, "paper") == 25 * (4 + 6 + 8)
+    assert board.budget("nile", 0, "pyvbmc") == 50 * (4 + 6 + 8)
     assert board.budget("tails-4", 0, "bridge") == board.SAMPLERS
 
 
@@ -70,6 +76,10 @@ def test_a_runs_rows_are_its_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows.log_odds.iloc[-1] == pytest.approx(result.log_odds(first, second)[0])
     assert rows.log_odds_true.iloc[0] == pytest.approx(abs(np.subtract(*problem.log_evidence)))
     assert rows.n_evaluations.iloc[-1] == 200
+    every = result.history.n_evaluations.to_numpy()
+    odds = (result.history[f"log_evidence[{first}]"] - result.history[f"log_evidence[{second}]"]).to_numpy()
+    assert len(every) > len(rows)  # what was needed is counted before the curve is thinned
+    assert rows.needed.iloc[0] == settled_at(every, odds - rows.log_odds_true.iloc[0], board.WITHIN)
     assert set(rows[["problem", "data", "method", "seed"]].itertuples(index=False, name=None)) == {
         ("nested-2", 3, "monte_carlo", 5)
     }
@@ -91,7 +101,7 @@ def test_standings_count_what_each_run_needed() -> None:
     assert row["median"] == pytest.approx(0.02) and row["worst"] == pytest.approx(0.08)
     assert row["in 50 %"] == pytest.approx(1 / 3)  # off by 0.02, 0.8 and 10 standard deviations
     assert row["in 80 %"] == row["in 95 %"] == pytest.approx(2 / 3)
-    assert row["overhead"] == pytest.approx(0.5)
+    assert row["overhead"] == pytest.approx(0.5) and row["z error"] == pytest.approx(0.1)
 
 
 def test_standings_of_runs_that_never_get_there() -> None:
@@ -290,3 +300,55 @@ def test_coverage_is_drawn_as_it_is() -> None:
     assert set(held[leaderboard_plots.LEVELS < 0.68]) == {0.0} and set(
         held[leaderboard_plots.LEVELS > 0.69]
     ) == {1.0}
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def of(problem: str, method: str, needed: list[float]) -> pd.DataFrame:
+    """Runs on ``problem`` that got to the answer after so many evaluations."""
+    runs = [run(i, [0.5, 0.01], problem=problem, method=method, needed=n) for i, n in enumerate(needed)]
+    return frame(*runs).assign(code="0.1+abc")
+
+
+def test_ours_is_held_against_the_best_peer_of_each_problem() -> None:
+    rows = pd.concat(
+        [
+            of("tails-2", "default", [10.0, 20.0, 30.0]),
+            of("tails-2", "pyvbmc", [40.0]),
+            of("tails-2", "dynesty", [8000.0]),
+            of("tails-2", "paper", [5.0]),  # no peer
+            of("tails-10", "default", [400.0]),
+            of("tails-10", "pyvbmc", [200.0]),
+            of("plane", "default", [50.0]),
+            of("plane", "pyvbmc", [np.inf]),
+            of("nile", "default", [np.inf]),
+            of("nile", "pyvbmc", [np.inf]),
+        ]
+    )
+    table = board.standings(rows)
+    found = leaderboard_page.ratios(table).set_index("problem")
+    assert found.loc["tails-2", ["default", "best peer", "its", "ratio"]].tolist() == [20, "pyvbmc", 40, 0.5]
+    assert found.loc["tails-10", ["d", "ratio"]].tolist() == [10, 2.0]
+    assert found.loc["plane", ["best peer", "ratio"]].tolist() == ["none", 0.0]
+    assert np.isnan(found.ratio["nile"])  # nobody gets there
+    needed = leaderboard_page.needed(table).set_index("problem")
+    assert needed.loc["tails-2", ["default", "dynesty", "paper"]].tolist() == ["20 (3)", "8000 (1)", "5 (1)"]
+    assert needed.loc["nile", ["default", "dynesty"]].tolist() == ["∞ (1)", "–"]
+    medians = leaderboard_page.medians(table).set_index("method")
+    assert medians.loc["default", "median, d ≤ 6"] == 50 and medians.loc["default", "median, all"] == 225
+    assert medians.loc["pyvbmc", "reached, all"] == "2 of 4"
+
+
+def test_the_page_is_written_with_its_figures(tmp_path: Path) -> None:
+    out = tmp_path / "runs.csv.gz"
+    rows = pd.concat([of("tails-2", "default", [10.0, 20.0]), of("tails-2", "pyvbmc", [40.0, 60.0])])
+    rows.to_csv(out, index=False)
+    page = tmp_path / "docs" / "leaderboard.md"
+    done = invoke("leaderboard", "--table", "--out", str(out), "--page", str(page))
+    assert done.exit_code == 0, done.output
+    text = page.read_text(encoding="utf-8")
+    assert (
+        "0.3 times as many in the median problem with d ≤ 6" in text and "Made by modelodds 0.1+abc." in text
+    )
+    assert all((page.parent / name).exists() for name in re.findall(r"\]\((img/[^)]+)\)", text))

@@ -26,6 +26,9 @@ def leaderboard(
         Path | None, typer.Option(metavar="FOLDER", help="Draw figures into this folder.")
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables as markdown.")] = False,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page of docs, its figures beside it.")
+    ] = None,
 ) -> None:
     """Run methods on every problem and print who needs how many evaluations, and whose claims hold.
 
@@ -60,4 +63,9 @@ def leaderboard(
             from modelodds.experiments.leaderboard_plots import save
 
             for written in save(rows, standings, figures):
+                print(written)
+        if page is not None:
+            from modelodds.experiments.leaderboard_page import write
+
+            for written in write(rows, page):
                 print(written)

@@ -65,22 +65,30 @@ def _image(copied: dict[str, str], place: str, text: str) -> str:
 
 
 def _notice(rows: pd.DataFrame, methods: Sequence[str], dimensions: Iterable[int]) -> str:
-    """Which code made the runs, and a warning where some are missing or they are of several codes."""
+    """A warning where runs are missing, and which code made those that there are."""
     if rows.empty:
         return NOTHING
-    says = []
+    warning = ""
     counts = rows.groupby(["d", "method"]).dataset.nunique()
     there = [int(counts.get((d, method), 0)) for d in dimensions for method in methods]
     short = [n for n in there if n < DATASETS]
     if short:
         has = f"{min(short)} to {max(short)}" if min(short) < max(short) else f"{max(short)}"
         pairs = f"{len(short)} of {len(there)} pairs of method and dimension"
-        says.append(f"Not the whole experiment: {pairs} have {has} datasets, not {DATASETS}.")
-    codes = sorted(set(made_by(rows)))
-    if len(codes) > 1:
-        says.append("The runs are of different code.")
-    warning = f'!!! warning "Incomplete"\n\n    {" ".join(says)}\n\n' if says else ""
-    return f"{warning}Made by modelodds {', '.join(codes)}."
+        says = f"Not the whole experiment: {pairs} have {has} datasets, not {DATASETS}."
+        warning = f'!!! warning "Incomplete"\n\n    {says}\n\n'
+    return f"{warning}Made by modelodds {codes_by_method(rows, methods)}."
+
+
+def codes_by_method(rows: pd.DataFrame, methods: Iterable[str]) -> str:
+    """Which code made which methods' runs, those of one code together."""
+    by = made_by(rows).groupby(rows.method).agg(lambda codes: ", ".join(sorted(set(codes))))
+    found: dict[str, list[str]] = {}
+    for method in synthetic.in_order(by.index, methods):
+        found.setdefault(str(by[method]), []).append(f"`{method}`")
+    if len(found) == 1:
+        return next(iter(found))
+    return "; ".join(f"{code} ({', '.join(names)})" for code, names in found.items())
 
 
 # ---------------------------------------------------------------------- sections

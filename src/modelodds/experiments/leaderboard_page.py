@@ -1,0 +1,127 @@
+"""The page of docs about the leaderboard: tables from the runs there are, and its figures beside it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from modelodds.baselines import METHODS
+from modelodds.experiments.leaderboard import SUITE, WITHIN, calibration, data_of, standings
+from modelodds.experiments.leaderboard_plots import save
+from modelodds.experiments.page import codes_by_method, markdown_table
+from modelodds.problems import load
+
+TEMPLATE = Path(__file__).with_suffix(".md")
+OURS = "default"
+PEERS = ("pyvbmc", "bobe", "nautilus", "dynesty", "bridge", "reversible_jump")
+SMALL = 6  # parameters of a model up to which a problem is one of few dimensions
+
+
+def write(rows: pd.DataFrame, out: Path) -> list[Path]:
+    """Write the page to ``out`` and its figures into ``img`` beside it."""
+    table = standings(rows)
+    slots = {
+        "notice": _notice(rows),
+        "within": f"{WITHIN:g}",
+        "needed": markdown_table(needed(table)),
+        "ratios": markdown_table(ratios(table)),
+        "verdict": _verdict(ratios(table)),
+        "medians": markdown_table(medians(table)),
+        "calibration": markdown_table(_percent(calibration(rows))),
+        "ours": markdown_table(_percent(table[table.method == OURS].drop(columns="method"))),
+    }
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(TEMPLATE.read_text(encoding="utf-8").format(**slots), encoding="utf-8")
+    return [out, *save(rows, table, out.parent / "img")]
+
+
+def dimension(problem: str) -> int:
+    """Parameters of the problem's largest model."""
+    return max(model.dim for model in load(problem, data_of(problem, 0)).models)
+
+
+def needed(table: pd.DataFrame) -> pd.DataFrame:
+    """Median evaluations to the answer: a row per problem, a column per method, runs in brackets."""
+    found = []
+    for problem in _problems(table):
+        row: dict[str, object] = {"problem": problem, "d": dimension(problem)}
+        mine = table[table.problem == problem].set_index("method")
+        for method in _methods(table):
+            row[method] = (
+                f"{_count(mine.needed[method])} ({mine.runs[method]})" if method in mine.index else "–"
+            )
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """Ours against the best peer of each problem."""
+    found = []
+    for problem in _problems(table):
+        mine = table[table.problem == problem].set_index("method").needed
+        peers = mine[mine.index.isin(PEERS)]
+        if OURS not in mine or peers.empty:
+            continue
+        best = str(peers.idxmin())
+        reached = np.isfinite([mine[OURS], peers[best]])
+        ratio = mine[OURS] / peers[best] if reached.any() else np.nan
+        row = {"problem": problem, "d": dimension(problem), OURS: mine[OURS]}
+        found.append(row | {"best peer": best if reached[1] else "none", "its": peers[best], "ratio": ratio})
+    return pd.DataFrame(found, columns=["problem", "d", OURS, "best peer", "its", "ratio"])
+
+
+def medians(table: pd.DataFrame) -> pd.DataFrame:
+    """Median over problems of the evaluations that a method needs: those of few dimensions, and all."""
+    found = []
+    small = table.problem.map({p: dimension(p) <= SMALL for p in _problems(table)})
+    for method in _methods(table):
+        mine = table.method == method
+        row: dict[str, object] = {"method": method}
+        for suffix, these in ((f", d ≤ {SMALL}", mine & small), (", all", mine)):
+            counts = table[these].needed
+            reached = f"{int(np.isfinite(counts).sum())} of {len(counts)}"
+            row |= {f"median{suffix}": counts.median(), f"reached{suffix}": reached}
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def _verdict(table: pd.DataFrame) -> str:
+    known = table[table.ratio.notna()]
+    if known.empty:
+        return ""
+    few = known[known.d <= SMALL]
+    more = int((known.ratio > 1.0).sum())
+    return (
+        f"Our default needs {few.ratio.median():.2g} times as many in the median problem with d ≤ {SMALL}, "
+        f"{known.ratio.median():.2g} times in that of all, "
+        f"and more than the best peer on {more} of {len(known)}."
+    )
+
+
+def _notice(rows: pd.DataFrame) -> str:
+    """How many runs each method has, and which code made them."""
+    runs = rows.drop_duplicates(["problem", "data", "method", "seed"])
+    says = []
+    for method in _methods(rows):
+        each = runs[runs.method == method].groupby("problem").size()
+        seeds = f"{each.min()}" if each.min() == each.max() else f"{each.min()} to {each.max()}"
+        says.append(f"`{method}` {seeds} on each of {len(each)}")
+    made = codes_by_method(runs, _methods(rows))
+    return f"Runs, of {len(_problems(rows))} problems: {', '.join(says)}. Made by modelodds {made}."
+
+
+def _problems(table: pd.DataFrame) -> list[str]:
+    return [problem for problem in SUITE if problem in set(table.problem)]
+
+
+def _methods(table: pd.DataFrame) -> list[str]:
+    return [method for method in METHODS if method in set(table.method)]
+
+
+def _count(value: float) -> str:
+    return f"{value:.0f}" if np.isfinite(value) else "∞"
+
+
+def _percent(table: pd.DataFrame, names: Iterable[str] = ("in 50 %", "in 80 %", "in 95 %")) -> pd.DataFrame:
+    return table.assign(**{name: [f"{100 * share:.0f} %" for share in table[name]] for name in names})
