@@ -34,7 +34,7 @@ from modelodds.problems.base import Problem
 
 OUT = Path("results/claims")
 NOISY = ("regression-2", "tails-2", "plane", "synthetic-2")
-PAIRS = ("tails-2", "plane", "synthetic-1", "synthetic-2", "synthetic-3")
+PAIRS = ("nested-2", "tails-2", "plane", "synthetic-1", "synthetic-2", "synthetic-3")
 STOPPED = ("regression-2", "regression-4", "plane", "rosenbrock", "ring", "tails-2", "tails-4", "lumpy-2")
 STOPPED += ("lumpy-4", "nested-3", "synthetic-1", "synthetic-2", "synthetic-3", "links", "epidemic")
 

@@ -39,7 +39,7 @@ LIKELIHOODS = {"peak": peak, "broad": broad}
 
 def session(climb: bool = True, names: tuple[str, ...] = ("peak", "broad"), seed: int = 0) -> Session:
     models = [Model(name, LIKELIHOODS[name], PRIOR) for name in names]  # type: ignore[arg-type]
-    return Session(models, Method(climb=climb, acquisition="variance"), rng=seed)
+    return Session(models, Method(climb=climb, acquisition="variance", coupling="independent"), rng=seed)
 
 
 def answer(session: Session, query: Query) -> float:

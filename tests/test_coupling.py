@@ -38,7 +38,7 @@ def test_nested_regressions_need_the_observations_of_one() -> None:
     belief, truth = session.belief(), np.array(problem.log_evidence)
     np.testing.assert_allclose(belief.mean - belief.mean[0], truth - truth[0], atol=0.05)
     assert (belief.sd < 0.5).all()
-    alone = run(problem.models, 16, Method(n_nodes=512)).belief()
+    alone = run(problem.models, 16, Method(n_nodes=512, coupling="independent")).belief()
     assert np.abs(alone.mean - truth).max() > 1.0
 
 

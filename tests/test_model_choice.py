@@ -93,7 +93,7 @@ def test_sessions_that_target_functions_of_the_log_odds_are_the_same(rule: str) 
     models = regression(2, 1).models
     asked = []
     for acquisition in ("log_odds", rule):
-        session = Session(models, Method(acquisition=acquisition), rng=3)
+        session = Session(models, Method(acquisition=acquisition, coupling="independent"), rng=3)
         for _ in range(24):
             (query,) = session.ask()
             likelihood = {m.name: m.log_likelihood for m in models}[query.model]

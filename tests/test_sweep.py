@@ -12,7 +12,7 @@ import pytest
 
 from modelodds import __version__
 from modelodds.baselines import METHODS
-from modelodds.experiments.curves import Pair, curve, settled_at
+from modelodds.experiments.curves import Pair, curve, settled_at, thinned
 from modelodds.experiments.provenance import code_version, made_by, others, source_hash
 from modelodds.experiments.sweep import FOR_WORKERS, read, sweep
 from modelodds.problems import Problem, load
@@ -281,7 +281,7 @@ def test_a_curve_ends_with_the_results_own_numbers() -> None:
 def test_a_curve_is_the_history_of_the_two_best_models() -> None:
     problem = nested(4, 0)
     result, pair = monte_carlo(problem), Pair.of(problem)
-    rows, history = curve(problem, result, records=10_000), result.history
+    rows, history = curve(problem, result), result.history
     a, b = (history[f"log_evidence[{name}]"] for name in pair[:2])
     np.testing.assert_allclose(rows.log_odds[:-1], (a - b)[:-1])
     assert pair.log_odds == pytest.approx(-np.diff(np.sort(problem.log_evidence)[::-1])[0])
@@ -299,7 +299,7 @@ def test_prior_probabilities_are_part_of_a_curve() -> None:
     truth = dict(zip(result.names, problem.log_evidence, strict=True))
     assert abs(shift) == pytest.approx(np.log(9))
     assert pair.log_odds == pytest.approx(truth[pair.first] - truth[pair.second] + shift)
-    np.testing.assert_allclose(curve(problem, result, records=10_000).log_odds, a - b + shift, atol=1e-9)
+    np.testing.assert_allclose(curve(problem, result).log_odds, a - b + shift, atol=1e-9)
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -308,16 +308,17 @@ def test_covariances_between_models_narrow_a_curve(order: int) -> None:
     result, pair = monte_carlo(problem), Pair.of(problem)
     var_a, var_b = (result.history[f"log_evidence_sd[{name}]"] ** 2 for name in pair[:2])
     covariance = 0.4 * np.minimum(var_a, var_b)
+    covariance[:5] = np.nan  # models that were apart at first
     column = f"log_evidence_cov[{', '.join(pair[:2][::order])}]"
     shared = replace(result, history=result.history.assign(**{column: covariance}))
-    found = curve(problem, shared, records=10_000).log_odds_sd
-    np.testing.assert_allclose(found[:-1], np.sqrt(var_a + var_b - 2 * covariance)[:-1])
+    found = curve(problem, shared).log_odds_sd
+    np.testing.assert_allclose(found[:-1], np.sqrt(var_a + var_b - 2 * covariance.fillna(0.0))[:-1])
 
 
 def test_a_thinned_curve_keeps_both_ends() -> None:
     problem = load("regression-2", 0)
     result = monte_carlo(problem)
-    rows = curve(problem, result, records=7)
+    rows = thinned(curve(problem, result), 7)
     assert len(rows) <= 7 < len(result.history)
     ends = result.history.n_evaluations.iloc[[0, -1]].tolist()
     assert rows.n_evaluations.iloc[[0, -1]].tolist() == ends

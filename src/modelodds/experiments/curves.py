@@ -47,7 +47,8 @@ def curve(problem: Problem, result: Result) -> pd.DataFrame:
     a, b = pair.first, pair.second
     shift = float(prior[result.names.index(a)] - prior[result.names.index(b)])
     cross = f"log_evidence_cov[{a}, {b}]", f"log_evidence_cov[{b}, {a}]"
-    covariance = next((history[c].to_numpy() for c in cross if c in history), 0.0)
+    # Models may have been apart for a while: there is no covariance then.
+    covariance = next((history[c].fillna(0.0).to_numpy() for c in cross if c in history), 0.0)
     variance = history[f"log_evidence_sd[{a}]"] ** 2 + history[f"log_evidence_sd[{b}]"] ** 2 - 2 * covariance
     z = history[[f"probability[{m}]" for m in result.names]].to_numpy()
     frame = pd.DataFrame(
