@@ -1,5 +1,7 @@
 """Sessions whose models share what they learn: nested models gain, unrelated ones lose nothing."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from modelodds import Method, Model, Prior, Session, compare
 from modelodds.errors import OptionError
 from modelodds.method import PRESETS
 from modelodds.problems import load
+from modelodds.surrogate import coupled as joint_process
 
 Array = NDArray[np.float64]
 
@@ -145,6 +148,24 @@ def test_a_likelihood_of_zero_ends_the_coupling() -> None:
     belief = session.belief()
     assert not session.joined and np.isfinite(belief.mean).all() and belief.shared is None
     assert all(one.surrogate.gp.borrowed is None for one in session._learners)
+    assert session.ask(1)
+
+
+def test_a_joint_process_that_breaks_down_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models are on their own then, and the session goes on."""
+    problem = load("nested-2", 1)
+    session = run(problem.models, 16)
+    assert session.joined
+    condition = joint_process._condition
+
+    def broken(**given: Any) -> Any:
+        found = condition(**given)
+        return found._replace(white=np.full(found.white.shape, np.nan))
+
+    monkeypatch.setattr(joint_process, "_condition", broken)
+    session.add("degree_1", [0.0, 3.0], -30.0)
+    belief = session.belief()
+    assert not session.joined and np.isfinite(belief.mean).all() and np.isfinite(belief.sd).all()
     assert session.ask(1)
 
 

@@ -128,11 +128,10 @@ class Group:
                 self._own[i] = learner.surrogate.gp
         if any(told) or not self._ready():
             changed = self._ready() and self._refit()
-            self.active = self.active and self._ready()
+            self.active = self.active and self._ready() and self._condition(changed)
             if not self.active:
                 self._part()
                 return
-            self._condition(changed)
             self._join([t or changed for t in told])
         if self.mode.exact:
             for learner in self.learners:
@@ -254,11 +253,13 @@ class Group:
         hyper = CoupledHyper(*(np.asarray(part) for part in hyper))
         return Coupled.of(self.sharing, self.spec, hyper, self._data(mode.exact))
 
-    def _condition(self, changed: bool) -> None:
+    def _condition(self, changed: bool) -> bool:
+        """Condition the joint process on all that is known; whether the arithmetic could."""
         if changed or self.joint is None:
             self.joint = self._joined(self.mode)
         else:
             self.joint = self.joint.conditioned(self._data(self.mode.exact))
+        return bool(np.isfinite(np.asarray(self.joint.factors.white)).all())
 
     def _join(self, anew: list[bool]) -> None:
         """Give every member its view of the joint process; those ``anew`` are to see their nodes anew."""
