@@ -34,6 +34,7 @@ SHARE = 0.1  # ... and by this share between searches from where the last one en
 BUCKETS = (128, 256, 448, 768, 1280, 2048, 3072, 4096)
 """Sizes that a group's observations are padded to."""
 
+RELATED = 0.8  # least correlation with some other member that makes a model one of the group
 THINNED = 2  # one in so many of the nodes behind a covariance between evidences
 MOVED = 0.02  # nats that others' observations may move an evidence by before its nodes are seen anew
 
@@ -192,7 +193,7 @@ class Group:
         if not full:
             self._fits[self.mode] = self._fitted(self.mode, False)
             self.gain = self._gain(self.mode)
-            self.active = self.gain > MARGIN
+            self.active = self.gain > MARGIN and self._related(self.mode)
             return True
         self._full_at = n
         gains = {}
@@ -203,8 +204,16 @@ class Group:
             del gains[QUADRATIC_NESTED]
         self.mode = max(gains, key=lambda mode: gains[mode])
         self.gain = gains[self.mode]
-        self.active = self.gain > MARGIN
+        self.active = self.gain > MARGIN and self._related(self.mode)
         return True
+
+    def _related(self, mode: Mode) -> bool:
+        """Whether every member goes together with another one.
+
+        Without that a joint process has nothing to tell, and makes its members share their length-scales.
+        """
+        between = self._joined(mode).between - np.eye(len(self.learners))
+        return bool((between.max(axis=1) >= RELATED).all())
 
     def _modes(self, n: int) -> list[Mode]:
         """The ways there are; a function that some see squashed is no slice of one that others do not."""
