@@ -1,5 +1,6 @@
 """Sessions whose models share what they learn: nested models gain, unrelated ones lose nothing."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import stats
 
 from modelodds import Method, Model, Prior, Session, compare
 from modelodds.errors import OptionError
+from modelodds.group import Group
 from modelodds.method import PRESETS
 from modelodds.problems import load
 from modelodds.surrogate import coupled as joint_process
@@ -167,6 +169,22 @@ def test_a_joint_process_that_breaks_down_is_given_up(monkeypatch: pytest.Monkey
     belief = session.belief()
     assert not session.joined and np.isfinite(belief.mean).all() and np.isfinite(belief.sd).all()
     assert session.ask(1)
+
+
+def test_every_model_of_a_group_goes_together_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain will do; one that stands apart is enough to leave all as they are."""
+    models = [Model(f"{i}", lambda theta: 0.0, {"a": stats.norm()}) for i in range(3)]
+    session = Session(models)
+    assert session._coupling is not None
+    (group,) = session._coupling.groups
+
+    def related(ab: float, bc: float, ac: float) -> bool:
+        between = np.array([[1.0, ab, ac], [ab, 1.0, bc], [ac, bc, 1.0]])
+        monkeypatch.setattr(Group, "_joined", lambda self, mode: SimpleNamespace(between=between))
+        return group._related(group.mode)
+
+    assert related(0.9, 0.9, 0.9) and related(0.9, 0.85, 0.6)
+    assert not related(0.9, 0.5, 0.5) and not related(0.7, 0.7, 0.7)
 
 
 def test_options_that_do_not_go_together() -> None:
