@@ -24,6 +24,7 @@ RIVALS = {  # and the dimensions for which the paper claims to be better
     "bridge": DIMENSIONS,
     "reversible_jump": (1, 2, 3),
     "round_robin_default": (),
+    "default_independent": (),
 }
 
 TEMPLATE = Path(__file__).with_suffix(".md")
