@@ -48,7 +48,8 @@ SUITE = (
     "battery",
     "planets",
 )
-SURROGATES = ("default", "paper", "round_robin", "round_robin_default", "pyvbmc", "bobe")
+OURS = ("default", "default_independent", "default_stopping", "paper", "round_robin", "round_robin_default")
+SURROGATES = (*OURS, "pyvbmc", "bobe")
 PER_PARAMETER = 15  # evaluations of a model with d parameters: this many times d + 2, more for these, ...
 HARD = dict.fromkeys(("tails-10", "lumpy-8", "links", "nile", "epidemic", "battery", "planets"), 25)
 OWN = {"pyvbmc": 50, "bobe": 50}  # ... and as many as they recommend for peers that end by their own rule
