@@ -6,7 +6,7 @@ from scipy import special, stats
 
 from modelodds import Model, compare
 from modelodds.experiments.curves import Pair
-from modelodds.learner import MOVED, Learner
+from modelodds.learner import DOUBT, MOVED, SLACK, Learner
 from modelodds.method import Method
 from modelodds.problems import load
 
@@ -76,3 +76,16 @@ def test_an_estimate_that_moves_is_not_believed_at_once() -> None:
     assert made.evidence.variance - made.evidence.fixed == pytest.approx(open_to)  # it draws no evaluations
     made.update(100)  # long ago by now
     assert made.evidence == pytest.approx(settled)
+
+
+def test_what_is_hoped_for_beyond_the_estimate_is_a_doubt() -> None:
+    made = learnt()
+    before, seen = made.evidence, made.seen
+    more = float(special.logsumexp(seen.log_mass) - special.logsumexp(seen.log_estimate))
+    assert more < SLACK  # well explored: no doubt at first
+    made.followers.seen = seen._replace(log_mass=seen.log_mass + SLACK - more + 1.5)
+    made.update(12)
+    assert made.evidence.variance == pytest.approx(before.variance + (1.5 * DOUBT) ** 2)
+    assert made.evidence.mean == before.mean
+    open_to = before.variance - before.fixed
+    assert made.evidence.variance - made.evidence.fixed == pytest.approx(open_to)  # it draws no evaluations

@@ -29,6 +29,8 @@ CANDIDATES = (384, 128)  # drawn by mass, and by the prior
 REACH = 7.0  # a search goes no further out than this in standard normal coordinates
 LATELY = 0.7  # an estimate's recent movement is that since this share of the session's evaluations, ...
 MOVED = 0.5  # ... and its variance is at least this share of the mean square of that
+SLACK = 0.3  # nats by which hope may have more mass than the estimate without further doubt; ...
+DOUBT = 2.0  # ... the rest, times this, is a standard deviation
 TRIES = 3  # of a model without free parameters that fails
 
 
@@ -151,7 +153,7 @@ class Learner:
             self._scale, self._stale = self.surrogate.squash, False
         mean, variance, nodes = self._found
         self._track[now] = mean
-        believed = self._believed(variance) + nodes
+        believed = self._believed(variance) + self._unexplored() + nodes
         self.evidence = Evidence(mean, believed, believed - variance)
 
     def _believed(self, variance: float) -> float:
@@ -161,6 +163,17 @@ class Learner:
         now = max(self._track)
         steps = [mean - self._track[now] for n, mean in self._track.items() if n >= LATELY * now]
         return max(variance, MOVED * float(np.mean(np.square(steps))))
+
+    def _unexplored(self) -> float:
+        """Variance for what may lie where the surrogate has hardly looked.
+
+        Peaks that nobody has met are in no expansion around what is known. But where hope, the expected
+        likelihood that the search goes after, has much more mass than the estimate, it is not done.
+        """
+        if not self.method.calibrated:
+            return 0.0
+        hope, estimate = (float(special.logsumexp(m)) for m in (self.seen.log_mass, self.seen.log_estimate))
+        return (DOUBT * max(0.0, hope - estimate - SLACK)) ** 2 if np.isfinite(estimate) else 0.0
 
     def _point_evidence(self) -> Evidence:
         """Without free parameters the evidence is the likelihood; repeated noisy values are averaged."""
@@ -340,7 +353,7 @@ class Learner:
             log_weights.append(nodes.log_weight + log_likelihood + self.support.log_probability(nodes.x))
         means = np.array([e.mean for e in found])
         spread = self._believed(float(np.mean([e.variance for e in found])))
-        spread += means.var(ddof=1) / REPLICATES
+        spread += self._unexplored() + means.var(ddof=1) / REPLICATES
         log_weight = np.concatenate(log_weights)
         index = systematic(np.exp(log_weight - log_weight.max()), draws)
         theta = self.model.prior.to_theta(np.concatenate(xs)[index])

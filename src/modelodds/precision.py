@@ -1,9 +1,14 @@
-"""How our own numerics run: in double precision, on one BLAS thread, without touching the user's settings."""
+"""How our own numerics run: in double precision, on one BLAS thread, without touching the user's settings.
+
+Compiled programs are kept as long as the process lives, and each takes some of the memory mappings that the
+system allows a process. `make_room` gives ours back before a process that compares many models has none left.
+"""
 
 import functools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +19,11 @@ from threadpoolctl import ThreadpoolController
 Array = jax.Array | NDArray[np.float64]
 """What compiled functions work on: NumPy's arrays come in, JAX's are inside and come out."""
 
+
+MAPPINGS = Path("/proc/self/maps")  # where Linux lists them, one a line
+MOST_MAPPINGS = 30_000  # it allows 65 530 by default; a comparison adds a few thousand
+
+_compiled: list[Any] = []  # all that jit64 has made
 
 Gate = Callable[[Callable[..., Any], tuple[str, ...], tuple[Any, ...], dict[str, Any]], Any]
 
@@ -36,6 +46,7 @@ def jit64(fn: Callable[..., Any], static: tuple[str, ...] = ()) -> Callable[...,
         Names of arguments that are compile-time constants.
     """
     compiled = jax.jit(fn, static_argnames=static)
+    _compiled.append(compiled)
 
     @functools.wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -45,6 +56,22 @@ def jit64(fn: Callable[..., Any], static: tuple[str, ...] = ()) -> Callable[...,
             return compiled(*args, **kwargs)
 
     return call
+
+
+def make_room() -> bool:
+    """Forget our compiled programs if the process has many memory mappings; whether they were forgotten.
+
+    Without this the compiler dies, and the process with it, after some 25 comparisons of models of different
+    dimensions.
+    """
+    if not MAPPINGS.exists():
+        return False
+    with MAPPINGS.open("rb") as lines:
+        if sum(1 for _ in lines) < MOST_MAPPINGS:
+            return False
+    for compiled in _compiled:
+        compiled.clear_cache()
+    return True
 
 
 @functools.cache

@@ -28,7 +28,7 @@ from modelodds.family import Family
 from modelodds.learner import Learner
 from modelodds.method import PRESETS, Method, resolve_method
 from modelodds.model import Model, check_models
-from modelodds.precision import one_blas_thread
+from modelodds.precision import make_room, one_blas_thread
 from modelodds.result import Result
 from modelodds.settings import settings
 
@@ -92,6 +92,7 @@ class Session:
         self.models = check_models(models)
         self.method = resolve_method(method)
         _check_rule(self.method, len(self.models))
+        make_room()
         self.seed = int(rng) if isinstance(rng, int | np.integer) else None
         self.overhead_seconds = 0.0
         self.standing: Belief | None = None  # where the comparison stood when it last had to know

@@ -27,13 +27,32 @@ from modelodds.experiments.provenance import code_version, made_by
 Row = dict[str, Any]
 T = TypeVar("T", bound=tuple[Any, ...])
 
-FOR_WORKERS = {
-    "JAX_COMPILATION_CACHE_DIR": str(Path.home() / ".cache" / "modelodds" / "jax"),
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
+
+def for_workers(cpu: str) -> dict[str, str]:
+    """Environment of processes that do the work, on a machine that describes its processor as ``cpu``.
+
+    Linear algebra on one thread, so that what a run finds does not depend on how many cores there are. And
+    the same instructions on every x86 processor of the last ten years: newer ones round differently, and a
+    search that starts from almost the same numbers can end elsewhere.
+    """
+    variables = {
+        "JAX_COMPILATION_CACHE_DIR": str(Path.home() / ".cache" / "modelodds" / "jax"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    }
+    if not {"avx2", "fma"} <= set(cpu.split()):
+        return variables
+    return variables | {
+        "OPENBLAS_CORETYPE": "Haswell",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+        "XLA_FLAGS": f"{variables['XLA_FLAGS']} --xla_cpu_max_isa=AVX2",
+    }
+
+
+CPU = Path("/proc/cpuinfo")  # where Linux describes it
+FOR_WORKERS = for_workers(CPU.read_text() if CPU.exists() else "")
 
 
 def sweep(
@@ -47,8 +66,7 @@ def sweep(
     """Rows of every task: those that ``out`` has already first, then the others' as they are done.
 
     ``jobs`` processes do the work, or an ``executor`` of one's own, or this process if there are none. The
-    processes have their linear algebra on one thread each, so that what a run finds does not depend on how
-    many cores there are. With ``redo``, tasks whose rows are of
+    processes compute alike on different machines (`for_workers`). With ``redo``, tasks whose rows are of
     other code are done again, and those rows are dropped.
     """
     tasks = list(tasks)
