@@ -14,7 +14,7 @@ from modelodds import __version__
 from modelodds.baselines import METHODS
 from modelodds.experiments.curves import Pair, curve, settled_at, thinned
 from modelodds.experiments.provenance import code_version, made_by, others, source_hash
-from modelodds.experiments.sweep import FOR_WORKERS, read, sweep
+from modelodds.experiments.sweep import FOR_WORKERS, for_workers, read, sweep
 from modelodds.problems import Problem, load
 from modelodds.problems.nested import nested
 from modelodds.result import Result
@@ -337,3 +337,11 @@ def test_a_thinned_curve_keeps_both_ends() -> None:
 )
 def test_settled_is_never_to_leave_again(error: list[float], when: float) -> None:
     assert settled_at(np.array([10, 20, 30, 40]), np.array(error), 0.1) == when
+
+
+def test_processors_that_differ_are_made_to_compute_alike() -> None:
+    old, new = for_workers("flags: sse2 avx avx2 fma"), for_workers("flags: avx2 fma avx512f avx512_vnni")
+    assert new == old
+    assert "max_isa=AVX2" in new["XLA_FLAGS"] and new["OPENBLAS_CORETYPE"] == "Haswell"
+    elsewhere = for_workers("Features: asimd")  # other processors are left alone
+    assert "OPENBLAS_CORETYPE" not in elsewhere and "max_isa" not in elsewhere["XLA_FLAGS"]
