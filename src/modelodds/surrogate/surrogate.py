@@ -22,8 +22,8 @@ AUTO = ("matern52", "squared_exponential")  # the kernels that "auto" chooses fr
 CONTENDERS: tuple[int, ...] = tuple(list(KERNELS).index(name) for name in AUTO)  # ... by position
 FULL_REFIT_GROWTH = 1.4  # several starts and all kernels whenever the observations have grown by this factor
 SURPRISE = 2.5  # standard deviations off that make the next refit due at once
-ROUGH, SMOOTH = CONTENDERS[:1], CONTENDERS[1:]  # squashing is for the rough, whose scale has a kink, ...
-FLAT = 0.05  # ... and the typical coefficient of its mean, in nats: next to constant
+ROUGH = CONTENDERS[:1]  # what is squashed has a kink in its scale, ...
+FLAT = 0.05  # ... and a mean whose typical coefficient is this, in nats: next to constant
 SPARE = 3  # observations beyond a quadratic's coefficients that let it be believed all the way down, ...
 QUADRATIC = 2.0  # ... if all else varies by no more than this, in nats
 STARTS = 3  # of a full refit
@@ -143,8 +143,7 @@ class Surrogate:
         if last is not None and not starts:
             kernels = (last.kernel,)
         elif self.spec.kernel == "any":
-            both = len(self._scales()) > 1
-            kernels = ROUGH if not squash.straight else SMOOTH if both else CONTENDERS
+            kernels = CONTENDERS if squash.straight else ROUGH
         return fit(
             self.spec,
             self.observations.data(self.method.shaped_noise, squash=squash),
