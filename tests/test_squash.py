@@ -1,5 +1,7 @@
 """Log-likelihoods drawn together far below the best: the map, when it is chosen, and what comes of it."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from modelodds.method import Method
 from modelodds.model import Model
 from modelodds.surrogate.observations import SHAPE, Observations
 from modelodds.surrogate.squash import SCALE, STEEPEST, Squash
-from modelodds.surrogate.surrogate import Surrogate
+from modelodds.surrogate.surrogate import AUTO, Surrogate
 
 Array = NDArray[np.float64]
 DIMENSIONS = st.integers(1, 12)
@@ -49,7 +51,7 @@ def surrogate(log_likelihood: object, n: int, seed: int = 0, method: Method | No
 
 @given(d=DIMENSIONS, gap=st.floats(-50.0, 1e9))
 def test_the_inverse_undoes_it(d: int, gap: float) -> None:
-    for squash in (Squash.some(d), Squash.none(d)):
+    for squash in (Squash.some(d), Squash.more(d), Squash.none(d)):
         squashed = squash(np.array(gap))
         assert float(squash.inverse(squashed)) == pytest.approx(gap, rel=1e-9, abs=1e-12)
         assert float(squash.log_likelihood(-squashed)) == pytest.approx(-gap, rel=1e-9, abs=1e-12)
@@ -124,10 +126,32 @@ def test_noise_under_squashing_is_the_spread_of_squashed_values() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_cliff_is_squashed_and_a_gaussian_is_not(seed: int) -> None:
-    assert surrogate(cliff, 24, seed).squash == Squash.some(2)
+    assert surrogate(cliff, 24, seed).squash in (Squash.some(2), Squash.more(2))
     straight = surrogate(gauss, 24, seed)
     assert straight.observations.gap().max() > Squash.some(2).followed  # there was something to squash
     assert straight.squash == Squash.exact()
+
+
+def test_the_most_probable_scale_is_chosen() -> None:
+    """A bowl that turns into a cliff five nats down is squashed from there on; one of ten nats, later."""
+
+    def bowl(x: Array, rim: float) -> Array:
+        depth = 2.0 * (x**2).sum(-1)
+        return np.asarray(-depth - np.expm1(np.maximum(depth - rim, 0.0)))
+
+    chosen = {rim: surrogate(lambda x, rim=rim: bowl(x, rim), 60).squash for rim in (5.0, 10.0)}
+    assert chosen == {5.0: Squash.more(2), 10.0: Squash.some(2)}
+
+
+@pytest.mark.parametrize("function", [cliff, lambda x: -8.0 * np.abs(x).sum(-1)])
+def test_both_kernels_contend_on_the_straight_scale(function: Callable[[Array], Array]) -> None:
+    """Whether or not it is squashed elsewhere, and whether or not the straight scale wins in the end."""
+    straight = Squash.none(2)
+    made = surrogate(function, 30)
+    assert made.observations.gap().max() > Squash.some(2).followed
+    alone = [surrogate(function, 30, method=Method(kernel=name))._fits[straight].loss for name in AUTO]
+    assert made._fits[straight].loss == pytest.approx(min(alone), abs=0.1)
+    assert abs(alone[0] - alone[1]) > 1.0  # there was something to choose
 
 
 def test_a_quadratic_is_followed_down_only_with_points_to_spare() -> None:

@@ -39,6 +39,11 @@ class Squash(NamedTuple):
         return cls(6.0 + d, SCALE)
 
     @classmethod
+    def more(cls, d: int) -> "Squash":
+        """Squashed from nearer to the best on: for plateaus and cliffs that begin high up."""
+        return cls(3.0 + d, SCALE)
+
+    @classmethod
     def exact(cls) -> "Squash":
         """The scale as it is, followed all the way down: for a log-likelihood as good as quadratic."""
         return cls(np.inf)

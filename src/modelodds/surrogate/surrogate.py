@@ -163,6 +163,7 @@ class Surrogate:
             return scales
         if (gap > Squash.some(d).followed).any():
             scales.append(Squash.some(d))
+            scales.append(Squash.more(d))
         if 0 < self._coefficients() <= len(gap) - SPARE and (gap > Squash.none(d).followed).any():
             scales.append(Squash.exact())
         return scales
