@@ -174,12 +174,16 @@ def test_a_better_hill_is_climbed_at_once() -> None:
 
 
 def test_no_step_goes_beyond_a_hard_end() -> None:
-    """The likelihood is best at an end of the support, infinitely far away in a normal coordinate."""
+    """The likelihood is best at an end of the support, infinitely far away in a normal coordinate.
+
+    Leaps may: they go to points of the prior, one at a time, and do not crawl on.
+    """
     made = Session([Model("m", lambda t: float(-40.0 * t.sum()), {"a": stats.expon(), "b": stats.expon()})])
     prior, steps = made.models[0].prior, []
     while made.n_evaluations < 30:
         (query,) = made.ask()
-        if query.id in made._learners[0].climb.out:
+        climb = made._learners[0].climb
+        if query.id in climb.out and climb._phases[0] != "leap":
             steps.append(prior.to_x(query.theta))
         made.tell(query, -40.0 * query.theta.sum())
     assert len(steps) > 3
@@ -234,7 +238,7 @@ def test_a_model_is_tried_where_one_that_shares_parameters_is_best() -> None:
         ),
         Model("large", lambda t: float(-np.exp(3.0 * np.abs(t - 0.7)).sum()), PRIOR),  # type: ignore[arg-type]
     ]
-    made = Session(models, rng=1)
+    made = Session(models, rng=6)  # the small one's best is not where the large one's was tried before
     for _ in range(60):
         (query,) = made.ask()
         large = made._learners[1]
