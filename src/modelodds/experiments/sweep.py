@@ -66,7 +66,7 @@ def sweep(
     """Rows of every task: those that ``out`` has already first, then the others' as they are done.
 
     ``jobs`` processes do the work, or an ``executor`` of one's own, or this process if there are none. The
-    processes are to compute alike on different machines (`for_workers`). With ``redo``, tasks whose rows are of
+    processes compute alike on different machines (`for_workers`). With ``redo``, tasks whose rows are of
     other code are done again, and those rows are dropped.
     """
     tasks = list(tasks)
