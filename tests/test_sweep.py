@@ -13,7 +13,14 @@ import pytest
 from modelodds import __version__
 from modelodds.baselines import METHODS
 from modelodds.experiments.curves import Pair, curve, settled_at, thinned
-from modelodds.experiments.provenance import code_version, made_by, others, source_hash
+from modelodds.experiments.provenance import (
+    WITHOUT_SURROGATE,
+    code_version,
+    made_by,
+    others,
+    source_hash,
+    up_to_date,
+)
 from modelodds.experiments.sweep import FOR_WORKERS, for_workers, read, sweep
 from modelodds.problems import Problem, load
 from modelodds.problems.nested import nested
@@ -221,6 +228,33 @@ def test_the_hash_is_of_what_can_change_a_number(tmp_path: Path) -> None:
     second = source_hash(tmp_path)
     (tmp_path / "nodes.py").rename(tmp_path / "odds.py")
     assert len({first, second, source_hash(tmp_path)}) == 3
+
+
+def test_samplers_are_not_of_other_code_when_the_surrogate_is(tmp_path: Path) -> None:
+    def hashes() -> tuple[str, str]:
+        return source_hash(tmp_path), source_hash(tmp_path, WITHOUT_SURROGATE)
+
+    (tmp_path / "evidence.py").write_text("a = 1\n")
+    (tmp_path / "model.py").write_text("a = 1\n")
+    ours, theirs = hashes()
+    (tmp_path / "evidence.py").write_text("a = 2\n")
+    assert hashes()[0] != ours and hashes()[1] == theirs
+    (tmp_path / "model.py").write_text("a = 2\n")
+    assert hashes()[1] != theirs
+    assert (
+        code_version("default") == code_version("unheard of") == code_version("round_robin") == code_version()
+    )
+    assert code_version("bridge") == code_version("pyvbmc") != code_version()
+    rows = pd.DataFrame({"method": ["bridge", "default"], "code": code_version()})
+    assert list(up_to_date(rows)) == [False, True] and others(rows, ["method"]) == {code_version(): 1}
+
+
+def test_rows_are_stamped_with_the_code_of_their_method() -> None:
+    class Run(NamedTuple):
+        method: str
+
+    (rows,) = sweep([Run("bridge")], lambda task: [task._asdict()])
+    assert rows[0]["code"] == code_version("bridge")
 
 
 # ---------------------------------------------------------------------- failures and processes

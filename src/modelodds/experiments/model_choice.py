@@ -30,7 +30,7 @@ from modelodds import baselines
 from modelodds.baselines import Entry
 from modelodds.errors import OptionError
 from modelodds.experiments import synthetic
-from modelodds.experiments.provenance import code_version, made_by
+from modelodds.experiments.provenance import up_to_date
 from modelodds.experiments.statistics import mcnemar, share, smaller
 from modelodds.experiments.synthetic import PER_DIMENSION, Task, along, in_order
 from modelodds.method import resolve_method
@@ -83,7 +83,7 @@ def borrowed(tasks: Iterable[Task], known: pd.DataFrame, ran: pd.DataFrame) -> l
     if ran.empty:
         return []
     key = list(Task._fields)
-    there = ran[made_by(ran) == code_version()]
+    there = ran[up_to_date(ran)]
     have = set() if known.empty else set(known[key].itertuples(index=False, name=None))
     wanted = set(map(tuple, tasks)) - have
     found = there[[task in wanted for task in there[key].itertuples(index=False, name=None)]]

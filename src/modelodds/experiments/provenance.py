@@ -1,7 +1,8 @@
 """Which code made a result: the library's version, and a short hash of the sources that can change a number.
 
 It stands in every row of a sweep, as in ``0.1.0+3f9c1a2b``, so that results of different code are never mixed
-unnoticed. It needs no version control, and is the same wherever the same sources are installed.
+unnoticed. It needs no version control, and is the same wherever the same sources are installed. Samplers and
+other libraries do not go through our surrogates, so what changes in these leaves their hash as it is.
 """
 
 from functools import cache
@@ -47,20 +48,39 @@ CORE = (
     "experiments/model_choice.py",
     "experiments/dla.py",
 )
+WITHOUT_SURROGATE = (  # of these, all that methods without one go through
+    "prior.py",
+    "coordinates/",
+    "model.py",
+    "evaluate.py",
+    "nodes.py",
+    "problems/",
+    "baselines/",
+    "experiments/curves.py",
+    "experiments/synthetic.py",
+    "experiments/dla.py",
+)
+SURROGATES = ("baselines.ours", "baselines.round_robin")  # modules of the methods that have one
 UNKNOWN = "unknown"  # of rows from before the code was noted
 
 
 @cache
-def code_version() -> str:
-    """Version and hash of the sources that a comparison or an experiment runs through."""
-    return f"{__version__}+{source_hash(PACKAGE)}"
+def code_version(method: str = "") -> str:
+    """Version and hash of the sources that a run of ``method`` goes through; all, if it is not known."""
+    from modelodds.baselines import METHODS
+
+    samples = method in METHODS and METHODS[method].module not in SURROGATES
+    return f"{__version__}+{source_hash(PACKAGE, WITHOUT_SURROGATE if samples else CORE)}"
 
 
-def source_hash(package: Path) -> str:
-    """Eight hexadecimal digits of the ``.py`` files below ``package``, whatever their line ends are."""
+def source_hash(package: Path, sources: tuple[str, ...] = CORE) -> str:
+    """Eight hexadecimal digits of the ``.py`` files below ``package``, whatever their line ends are.
+
+    Of ``sources`` those that are in CORE count.
+    """
     digest = sha256()
     for name, path in sorted((p.relative_to(package).as_posix(), p) for p in package.rglob("*.py")):
-        if name.startswith(CORE):
+        if name.startswith(CORE) and name.startswith(sources):
             digest.update(name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return digest.hexdigest()[:8]
 
@@ -72,10 +92,15 @@ def made_by(rows: pd.DataFrame) -> pd.Series:
     return rows["code"].fillna(UNKNOWN)
 
 
+def up_to_date(rows: pd.DataFrame) -> pd.Series:
+    """Whether each of ``rows`` was made by this code."""
+    method = rows["method"] if "method" in rows else pd.Series("", index=rows.index, dtype=object)
+    return made_by(rows) == method.map(code_version)
+
+
 def others(rows: pd.DataFrame, key: list[str]) -> dict[str, int]:
     """How many runs, told apart by the columns ``key``, each code but this one has made."""
     if rows.empty:
         return {}
-    runs = rows[key].assign(code=made_by(rows)).drop_duplicates()
-    counts = runs["code"].value_counts()
-    return {str(code): int(n) for code, n in counts.items() if code != code_version()}
+    runs = rows[key].assign(code=made_by(rows))[~up_to_date(rows)].drop_duplicates()
+    return {str(code): int(n) for code, n in runs["code"].value_counts().items()}

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 
 import pandas as pd
 
-from modelodds.experiments.provenance import code_version, made_by
+from modelodds.experiments.provenance import code_version, up_to_date
 
 Row = dict[str, Any]
 T = TypeVar("T", bound=tuple[Any, ...])
@@ -99,7 +99,8 @@ class Stamped(Generic[T]):
         start = time.perf_counter()
         rows = self.work(task)
         seconds = float(f"{time.perf_counter() - start:.3g}")
-        return [{**row, "seconds": row.get("seconds", seconds), "code": code_version()} for row in rows]
+        code = code_version(getattr(task, "method", ""))
+        return [{**row, "seconds": row.get("seconds", seconds), "code": code} for row in rows]
 
 
 def _done(
@@ -211,8 +212,7 @@ def drop_stale(path: Path, tasks: Sequence[Any]) -> None:
     wanted = {_plain(task) for task in tasks}
     there = rows[list(tasks[0]._fields)].itertuples(index=False, name=None)
     stale = [
-        code != code_version() and _plain(task) in wanted
-        for task, code in zip(there, made_by(rows), strict=True)
+        not current and _plain(task) in wanted for task, current in zip(there, up_to_date(rows), strict=True)
     ]
     if any(stale):
         first, *lines = _text(path)[0].splitlines(keepends=True)
