@@ -12,8 +12,10 @@ from scipy import integrate, special, stats
 
 from example_gp import PLAIN, covariance64, example_gp, predict64
 from modelodds.evidence import (
+    CAP,
     SUMMED,
     belief,
+    log_expected,
     log_gaussian_variance,
     log_integrand,
     moment_variance,
@@ -23,6 +25,7 @@ from modelodds.nodes import Nodes, systematic
 from modelodds.precision import jit64
 from modelodds.prior import Prior
 from modelodds.surrogate.gp import GP
+from modelodds.surrogate.squash import Squash
 
 Array = NDArray[np.float64]
 
@@ -99,6 +102,21 @@ def capped(m: float, v: float, cap: float) -> float:
 def test_capped_integrand_matches_quadrature(m: float, v: float) -> None:
     found = log_integrand("capped", np.array([m]), np.array([v]), cap=2.0)[0]
     assert found == pytest.approx(capped(m, v, 2.0), abs=1e-10)  # what is cut off, 40 widths out, is e^-40
+
+
+@pytest.mark.parametrize("m", [-14.0, -8.0, -4.0, 0.0])
+@pytest.mark.parametrize("v", [1e-12, 0.05, 1.0, 4.0])
+@pytest.mark.parametrize("squash", [Squash.none(2), Squash.some(2), Squash.more(2)])
+def test_expected_likelihood_is_that_of_values_drawn_on_the_surrogates_scale(
+    squash: Squash, v: float, m: float
+) -> None:
+    t = np.linspace(-12, 12, 240_001)
+    values = np.exp(squash.log_likelihood(np.minimum(m + np.sqrt(v) * t, CAP)))
+    expected = np.log(np.average(values, weights=np.exp(-0.5 * t**2)))
+    # Sixteen points do not see the kinks at the cap and where squashing begins.
+    assert log_expected(np.array([m]), np.array([v]), squash)[0] == pytest.approx(
+        expected, abs=0.02 * v + 1e-6
+    )
 
 
 @pytest.mark.parametrize(("m", "expected"), [(-3.0, -3.0), (5.0, 2.0), (2.0, 2.0)])

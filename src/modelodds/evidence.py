@@ -32,6 +32,8 @@ CAP = 2.0  # nats above the best observation that a likelihood may plausibly rea
 UNCAPPED = 1e6  # nats: a cap that rules nothing out
 MOST_CUT = 5.0  # nats: most that the cap may have taken from an evidence, or its second order add
 SUMMED = 1024  # nodes that double sums run over
+HERMITE, HERMITE_WEIGHT = np.polynomial.hermite_e.hermegauss(16)  # for means over normal variables
+HERMITE_WEIGHT /= HERMITE_WEIGHT.sum()
 
 
 class Evidence(NamedTuple):
@@ -60,6 +62,21 @@ def log_likelihood_at(
 ) -> NDArray[np.float64]:
     """The integrand in nats relative to the best observation, from moments on the surrogate's scale, (S,)."""
     return squash.log_likelihood(log_integrand(kind, mean, variance, cap_of(squash)))
+
+
+def log_expected(
+    mean: NDArray[np.float64], variance: NDArray[np.float64], squash: Squash
+) -> NDArray[np.float64]:
+    """Expected likelihood, log E[exp min(g, u)], in nats relative to the best observation, (S,).
+
+    From moments on the surrogate's scale, by Gauss's rule where that is squashed: a likelihood that falls
+    ever faster is no log-normal.
+    """
+    cap = cap_of(squash)
+    if squash.straight:
+        return log_integrand("capped", mean, variance, cap)
+    f = np.minimum(mean[:, None] + np.sqrt(variance)[:, None] * HERMITE, cap)
+    return np.asarray(special.logsumexp(squash.log_likelihood(f), axis=1, b=HERMITE_WEIGHT))
 
 
 def log_integral(
@@ -147,8 +164,9 @@ def belief(
 
     ``moment`` takes the log-normal with the evidence's two moments. The others are expanded around the
     surrogate's mean; for ``mean`` to second order, E log a = log sum w exp(m) + (sum w v - w^T C w) / 2, and
-    what the cap cut off is an uncertainty of its own. ``inflation`` multiplies the surrogate's variance;
-    ``squash`` is how the surrogate's values are drawn together, if they are.
+    v / 2 is what a node's expected likelihood has beyond that of its expected log. What the cap cut off is an
+    uncertainty of its own. ``inflation`` multiplies the surrogate's variance; ``squash`` is how the
+    surrogate's values are drawn together, if they are.
     """
     squash = squash or Squash(0.0)
     log_likelihood = log_likelihood_at(kind, mean, variance, squash)
@@ -167,6 +185,6 @@ def belief(
     cap = cap_of(squash)
     uncut = float(special.logsumexp(nodes.log_weight + squash.log_likelihood(mean)))
     cut = min(uncut - log_a, MOST_CUT) * float(mass @ (mean > cap))
-    followed = special.ndtr((cap - mean) / np.sqrt(variance)) * stretch
-    second_order = min(0.5 * max(0.0, float(mass @ (followed**2 * variance)) - spread), MOST_CUT)
+    more = log_expected(mean, variance, squash) - log_likelihood  # half the variance where nothing is capped
+    second_order = min(max(0.0, float(mass @ more) - 0.5 * spread), MOST_CUT)
     return Evidence(log_a + second_order, inflation * spread + cut**2)

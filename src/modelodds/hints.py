@@ -6,6 +6,8 @@ place; if one of them is there already, there is nothing to be told; but the oth
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,20 +33,23 @@ class Hints(NamedTuple):
 NONE = Hints([], -np.inf)
 
 
-class Side(NamedTuple):
-    """A model with its observations, as hints look at it."""
+@dataclass(frozen=True)
+class Side:
+    """A model with its observations, as hints look at it, until there are more of them."""
 
     model: Model
     surrogate: Surrogate
 
+    @cached_property
     def best(self) -> dict[str, float]:
         """The parameters of the best observation."""
         x = self.surrogate.observations.best_x if self.model.dim else np.empty(0)
         return self._named(self.model.prior.to_theta(x))
 
+    @cached_property
     def orders_of_best(self) -> list[dict[str, float]]:
         """The best parameters, with each exchangeable part in the first one's place."""
-        best, parts = self.best(), self.model.exchangeable
+        best, parts = self.best, self.model.exchangeable
         found = [best]
         for part in parts[1:]:
             swap = dict(zip((*parts[0], *part), (*part, *parts[0]), strict=True))
@@ -55,7 +60,7 @@ class Side(NamedTuple):
         """The best observation, and the best of those that are some length-scales apart, ``most`` in all."""
         seen, gp = self.surrogate.observations, self.surrogate.gp
         if gp is None:
-            return [self.best()]
+            return [self.best]
         scaled, tops = seen.x / np.exp(np.asarray(gp.hyper.log_lengthscale)), list[int]()
         for i in np.argsort(-seen.y, kind="stable"):
             if len(tops) < most and all(((scaled[i] - scaled[j]) ** 2).sum() > SEPARATE**2 for j in tops):
@@ -82,10 +87,8 @@ def hints(own: Side, others: Iterable[Side]) -> Hints:
     names, other = max(shared, key=lambda pair: len(pair[0]), default=(set(), own))
     if not names:
         return NONE
-    best, ours, parts = own.best(), own.orders_of_best(), own.model.exchangeable
-    told = [
-        mine | {name: theirs[name] for name in names} for theirs in other.orders_of_best() for mine in ours
-    ]
+    best, ours, parts = own.best, own.orders_of_best, own.model.exchangeable
+    told = [mine | {name: theirs[name] for name in names} for theirs in other.orders_of_best for mine in ours]
     points = [x for x in map(own.at, told) if x is not None]
     if parts:
         part = list(own.model.blocks[0])

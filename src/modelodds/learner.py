@@ -65,6 +65,7 @@ class Learner:
         self._base = UNKNOWN  # as last found by its nodes
         self._track: dict[int, float] = {}  # the evidence's mean, by the session's evaluations
         self._told = self._stale = True
+        self._side: Side | None = None  # as of the last observation
         self._proposal: Proposal | None = None
         self._plausible: Array | None = None  # (m,) of each node, by its family
         self._all_in: float | None = None  # the evidence's variance if nothing were out
@@ -88,6 +89,7 @@ class Learner:
         self.works.tell(x, True)
         if positive:
             self.surrogate.tell(x, y, noise)
+            self._side = None
         else:
             self.barren.append(x)
         self._told, self._stale, self._proposal, self._all_in = True, True, None, None
@@ -315,7 +317,9 @@ class Learner:
     @property
     def side(self) -> Side:
         """What hints look at."""
-        return Side(self.model, self.surrogate)
+        if self._side is None:
+            self._side = Side(self.model, self.surrogate)
+        return self._side
 
     def _inside(self, x: Array) -> NDArray[np.bool_]:
         return np.isfinite(self.model.prior.log_density(x))
