@@ -259,6 +259,19 @@ def test_belief_is_log_evidence_and_variance_of_each_kind(small: Case) -> None:
         assert found.mean == pytest.approx(expected, rel=1e-9)
 
 
+def test_second_order_heeds_the_scale(small: Case) -> None:
+    nodes, variance, squash = equal_nodes(small.x), np.diag(small.cov), Squash.more(2)
+    mean = small.mean - small.mean.max() - squash.followed - 1.0  # all of it squashed
+    found = belief("mean", PLAIN, small.gp, nodes, mean, variance, squash=squash)
+    log_likelihood = squash.log_likelihood(log_integrand("mean", mean, variance))
+    weight, stretch = special.softmax(log_likelihood), 1.0 / squash.slope(-log_likelihood)
+    first = special.logsumexp(log_likelihood) - np.log(64)
+    more = weight @ (log_expected(mean, variance, squash) - log_likelihood)
+    assert found.mean == pytest.approx(first + more - 0.5 * found.variance, rel=1e-9)
+    # A log-normal would have half of the squared slope times the variance: the fall that steepens takes some.
+    assert more < 0.95 * 0.5 * weight @ (stretch**2 * variance)
+
+
 def test_no_node_that_stands_for_others_weighs_more_than_twice_its_share() -> None:
     rng = np.random.default_rng(3)
     mass, sd = special.softmax(3.0 * rng.normal(size=4096)), np.exp(4.0 * rng.normal(size=4096))
