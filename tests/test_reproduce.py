@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from example_result import example_result
 from modelodds.baselines import METHODS
 from modelodds.cli import app
-from modelodds.experiments import model_choice, motivation, page, synthetic
+from modelodds.experiments import model_choice, motivation, page, parts, synthetic
 from modelodds.experiments.figures import choices_figure, errors_figure, save
 from modelodds.experiments.pace import Pace, in_words, watched
 from modelodds.experiments.provenance import code_version
@@ -148,6 +148,26 @@ def synthetic_method(preset: str, rule: str) -> Any:
     from modelodds.method import resolve_method
 
     return resolve_method(preset, acquisition=rule, coupling="independent")
+
+
+def test_parts_are_the_paper_preset_but_for_what_they_name() -> None:
+    from modelodds.method import PRESETS
+
+    for name, change in parts.CHANGES.items():
+        ((_, method),) = parts.METHODS[name].options
+        unlike = {option for option, value in vars(method).items() if value != vars(PRESETS["paper"])[option]}
+        assert unlike == set(change) and unlike
+        assert all(f"{option}={value}" in parts.in_words(name) for option, value in change.items())
+    with pytest.raises(ValueError, match="no method 'bridge'"):
+        parts.check_method("bridge")
+
+
+def test_parts_are_tested_against_the_preset() -> None:
+    rows = experiment({"paper": 0.3, "paper_fit": 0.01, "paper_nodes": 0.3, "default": 0.01}, (3,), n=40)
+    table = parts.summary(rows).set_index("method")
+    assert list(table.index) == ["paper", "paper_nodes", "paper_fit", "default"]
+    assert table.t["paper_fit"] < 0.01 < table.t["paper_nodes"] and np.isnan(table.t["paper"])
+    assert table["mean"]["paper_fit"] < table["mean"]["paper"] and table.changed["paper_fit"] == "fit=log"
 
 
 def test_a_choice_is_right_when_it_is_on_the_truths_side() -> None:
@@ -322,7 +342,7 @@ def test_the_page_says_what_is_missing_and_which_code_it_was(tmp_path: Path) -> 
     page.write(out, results)
     assert out.read_text().count("no runs yet") >= 10 and "{" not in out.read_text()
     rows = experiment(SIZES, n=5)
-    for name in ("synthetic", "model_choice"):
+    for name in ("synthetic", "model_choice", "parts"):
         (results / name).mkdir(parents=True)
         rows.to_csv(results / name / "curves.csv.gz", index=False)
     save(errors_figure(rows, list(SIZES)), results / "synthetic" / "errors")
@@ -368,6 +388,19 @@ def test_reproduce_model_choice_borrows_runs_and_draws(tmp_path: Path) -> None:
     )
     for name in ("errors.png", "errors.svg", "right.png", "right.svg"):
         assert (out.parent / name).stat().st_size > 5000
+
+
+def test_reproduce_parts_borrows_runs_and_tests_them(tmp_path: Path) -> None:
+    ran, out = (tmp_path / name / "curves.csv.gz" for name in ("synthetic", "parts"))
+    ran.parent.mkdir()
+    experiment({"paper": 0.3, "default": 0.01}, (1,), n=1).to_csv(ran, index=False)
+    words = ["--dimension", "1", "--datasets", "1", "--jobs", "0", "--method", "paper"]
+    done = invoke("reproduce", "parts", *words, "--method", "paper_estimate", "--out", str(out), "--markdown")
+    assert done.exit_code == 0, done.output
+    assert "| 1 | paper_estimate | weights=capped, estimate=mean | 1 |" in done.output
+    rows = read(out)
+    assert set(rows.method) == {"paper", "paper_estimate"} and rows.n_evaluations.max() == 50
+    assert len(rows[rows.method == "paper"]) == len(read(ran)) // 2
 
 
 def test_runs_of_other_code_are_told_of_and_redone(tmp_path: Path) -> None:

@@ -115,18 +115,14 @@ def model_choice(
         from modelodds.experiments import model_choice as experiment
         from modelodds.experiments import synthetic as other
         from modelodds.experiments.figures import choices_figure, errors_figure, save
-        from modelodds.experiments.sweep import append, drop_stale, read
 
         path, methods = out or experiment.OUT, method or list(experiment.METHOD_NAMES)
         dimensions = dimension or experiment.DIMENSIONS
         for name in methods:
             experiment.check_method(name)
         todo = other.tasks(dimensions, range(*span(datasets)), methods)
-        if redo and not table_only:
-            drop_stale(path, todo)
         if not table_only:
-            made = read(path.absolute().parents[1] / "synthetic" / path.name)
-            append(path, experiment.borrowed(todo, read(path), made))
+            _borrow(todo, path, redo)
         _run(todo, experiment.work, path, Workers(jobs, dask, together), redo, table_only)
         rows = _rows(path, dimensions, method)
         tables = experiment.choices(rows), experiment.z_errors(rows), experiment.agreement(rows)
@@ -134,6 +130,40 @@ def model_choice(
         drawn = ["default", *experiment.PAPER, *experiment.MONTE_CARLO]
         written = save(errors_figure(rows, drawn), path.with_name("errors"))
         _written([*written, *save(choices_figure(rows), path.with_name("right"))])
+
+
+@app.command()
+def parts(
+    dimension: Annotated[list[int] | None, typer.Option(help="3 by default; may be repeated.")] = None,
+    datasets: Annotated[str | None, typer.Option(metavar="N", help="How many, or FIRST:AFTER_LAST.")] = None,
+    method: Method = None,
+    jobs: Jobs = 2,
+    dask: Dask = None,
+    together: Together = 0,
+    out: Out = None,
+    redo: Redo = False,
+    table_only: TableOnly = False,
+    markdown: Markdown = False,
+) -> None:
+    """What in the paper's method fails on the synthetic task: its preset with one choice made as ours is.
+
+    Errors are fractions of the true z_1 at the full budget; p-values are of one-sided paired tests that they
+    are smaller than the preset's. Runs that the synthetic experiment has already made, by the same code, are
+    taken from there.
+    """
+    with plain_errors():
+        from modelodds.experiments import parts as experiment
+        from modelodds.experiments.synthetic import tasks
+
+        path, methods = out or experiment.OUT, method or list(experiment.METHOD_NAMES)
+        dimensions = dimension or experiment.DIMENSIONS
+        for name in methods:
+            experiment.check_method(name)
+        todo = tasks(dimensions, range(*span(datasets or str(experiment.DATASETS))), methods)
+        if not table_only:
+            _borrow(todo, path, redo)
+        _run(todo, experiment.work, path, Workers(jobs, dask, together), redo, table_only)
+        _show([experiment.summary(_rows(path, dimensions, method))], markdown)
 
 
 @app.command()
@@ -202,6 +232,17 @@ def _run(
         counts = ", ".join(f"{n} by {code}" for code, n in mixed.items())
         this = f"this is {code_version()}. --redo runs them again."
         typer.echo(f"modelodds: {path} has runs of other code: {counts}; {this}", err=True)
+
+
+def _borrow(tasks: Sequence[Any], path: Path, redo: bool) -> None:
+    """Take over what the synthetic experiment, in the folder beside this one, has run of these tasks."""
+    from modelodds.experiments.model_choice import borrowed
+    from modelodds.experiments.sweep import append, drop_stale, read
+
+    if redo:
+        drop_stale(path, tasks)
+    made = read(path.absolute().parents[1] / "synthetic" / path.name)
+    append(path, borrowed(tasks, read(path), made))
 
 
 def _rows(path: Path, dimensions: Sequence[int], methods: list[str] | None) -> pd.DataFrame:

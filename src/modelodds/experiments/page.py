@@ -10,7 +10,7 @@ from shutil import copyfile
 import numpy as np
 import pandas as pd
 
-from modelodds.experiments import model_choice, motivation, synthetic
+from modelodds.experiments import model_choice, motivation, parts, synthetic
 from modelodds.experiments.provenance import made_by
 from modelodds.experiments.statistics import mcnemar, smaller, worst_share
 from modelodds.experiments.sweep import read
@@ -37,6 +37,7 @@ def write(out: Path, results: Path) -> list[Path]:
     copied = _copy(results, images)
     slots = _motivation(results / "motivation")
     slots |= _synthetic(read(results / "synthetic" / synthetic.OUT.name))
+    slots |= _parts(read(results / "parts" / parts.OUT.name))
     slots |= _model_choice(read(results / "model_choice" / model_choice.OUT.name))
     slots |= {
         "image_motivation": _image(copied, "motivation/evidences", "Evidences and probabilities"),
@@ -114,6 +115,13 @@ def _synthetic(rows: pd.DataFrame) -> dict[str, str]:
         "costs": synthetic.costs(rows),
     }
     return slots | {"tally": tally(verdicts)} | {name: markdown_table(t) for name, t in tables.items()}
+
+
+def _parts(rows: pd.DataFrame) -> dict[str, str]:
+    if rows.empty:
+        return {"notice_parts": NOTHING, "parts": NOTHING}
+    made = f"Made by modelodds {codes_by_method(rows, parts.METHOD_NAMES)}."
+    return {"notice_parts": made, "parts": markdown_table(parts.summary(rows))}
 
 
 def _model_choice(rows: pd.DataFrame) -> dict[str, str]:
