@@ -63,7 +63,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """
     table = []
     end = rows.sort_values("n_evaluations").groupby(["d", "dataset", "method"]).tail(1)
-    nats = (end.log_odds - end.log_odds_true).abs().groupby([end.d, end.method]).max()
+    nats = (end.log_odds - end.log_odds_true).abs().groupby([end.d, end.method]).max().to_dict()
     for d, wide in synthetic.final_errors(rows).groupby(level="d"):
         for method in synthetic.in_order(wide.columns, METHOD_NAMES):
             error = wide[method].dropna()
