@@ -104,6 +104,7 @@ def test_speed_up_counts_to_where_the_error_stays() -> None:
     assert found.n == 3 and found.error == pytest.approx(0.02) and found["their error"] == pytest.approx(0.1)
     assert found.needs == np.inf and found.of == 50 and found["ours there at"] == 20
     assert found.saved == pytest.approx(2.5)
+    assert tuple(page.bounded(synthetic.speed_up(with_short))[["needs", "factor"]].iloc[0]) == ("> 50", "> 1")
     with_long = pd.concat([with_short, *(curve(1, i, "round_robin_long", theirs) for i in range(3))])
     found = synthetic.speed_up(with_long).set_index("statistic").loc["mean"]
     assert (found.needs, found.of, found.factor) == (100, 200, 2.0)

@@ -111,10 +111,27 @@ def _synthetic(rows: pd.DataFrame) -> dict[str, str]:
     tables = {
         "claims": verdicts,
         "concentration": concentration(wide),
-        "speed_up": synthetic.speed_up(rows),
+        "speed_up": bounded(synthetic.speed_up(rows)),
         "costs": synthetic.costs(rows),
     }
     return slots | {"tally": tally(verdicts)} | {name: markdown_table(t) for name, t in tables.items()}
+
+
+def bounded(table: pd.DataFrame) -> pd.DataFrame:
+    """``table`` of speed-ups, an infinite one as being above what was tried."""
+    if table.empty:
+        return table
+    budget = table["ours there at"] * table["saved"]
+    tried = {"needs": table["of"], "factor": table["of"] / budget}
+    return table.assign(
+        **{
+            name: [
+                _cell(value) if np.isfinite(value) else f"> {_cell(most)}"
+                for value, most in zip(table[name], bound, strict=True)
+            ]
+            for name, bound in tried.items()
+        }
+    )
 
 
 def _parts(rows: pd.DataFrame) -> dict[str, str]:
