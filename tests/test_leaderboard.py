@@ -340,6 +340,26 @@ def test_ours_is_held_against_the_best_peer_of_each_problem() -> None:
     assert medians.loc["pyvbmc", "reached, all"] == "2 of 4"
 
 
+def test_the_page_says_where_the_worst_run_is_far_off() -> None:
+    rows = pd.concat([of("tails-2", "default", [10.0, 20.0]), of("nile", "default", [np.inf, np.inf])])
+    table = board.standings(rows)
+    says = leaderboard_page._worst(table)
+    assert "Of 2 problems the median run gets there on 1" in says and "over 1 on" not in says
+    assert says.endswith("It does not get there on `nile`, where the worst run ends 0.01 nats off.")
+    far = table.assign(**{"worst at twice": [2.5, np.nan]})
+    assert "off by 2.5 nats (over 1 on `tails-2`)" in leaderboard_page._worst(far)
+    assert leaderboard_page._worst(table[:1]).endswith("nats.")
+
+
+def test_coverage_is_told_apart_by_dimension() -> None:
+    rows = pd.concat(
+        [frame(run(0, [1.0], problem="tails-2")), frame(run(0, [3.0], problem="tails-10"))]
+    ).assign(method="default")
+    found = leaderboard_page.by_dimension(rows)
+    last = found[found.share == 1.0].set_index("problems")["in 95 %"]
+    assert last.to_dict() == {"d ≤ 6": 1.0, "d > 6": 0.0}
+
+
 def test_the_page_is_written_with_its_figures(tmp_path: Path) -> None:
     out = tmp_path / "runs.csv.gz"
     rows = pd.concat([of("tails-2", "default", [10.0, 20.0]), of("tails-2", "pyvbmc", [40.0, 60.0])])

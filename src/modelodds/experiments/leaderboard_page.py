@@ -15,6 +15,7 @@ from modelodds.problems import load
 TEMPLATE = Path(__file__).with_suffix(".md")
 OURS = "default"
 PEERS = ("pyvbmc", "bobe", "nautilus", "dynesty", "bridge", "reversible_jump")
+FAR = 1.0  # nats
 SMALL = 6  # parameters of a model up to which a problem is one of few dimensions
 
 
@@ -29,6 +30,8 @@ def write(rows: pd.DataFrame, out: Path) -> list[Path]:
         "verdict": _verdict(ratios(table)),
         "medians": markdown_table(medians(table)),
         "calibration": markdown_table(_percent(calibration(rows))),
+        "by_dimension": markdown_table(_percent(by_dimension(rows))),
+        "worst": _worst(table[table.method == OURS]),
         "ours": markdown_table(_percent(table[table.method == OURS].drop(columns="method"))),
     }
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -84,6 +87,38 @@ def medians(table: pd.DataFrame) -> pd.DataFrame:
             row |= {f"median{suffix}": counts.median(), f"reached{suffix}": reached}
         found.append(row)
     return pd.DataFrame(found)
+
+
+def by_dimension(rows: pd.DataFrame) -> pd.DataFrame:
+    """Coverage of our default's intervals, for problems of few dimensions and of more."""
+    ours = rows[rows.method == OURS]
+    small = ours.problem.map({p: dimension(p) <= SMALL for p in _problems(ours)}).astype(bool)
+    found = [
+        calibration(ours[these]).assign(method=name).rename(columns={"method": "problems"})
+        for name, these in ((f"d ≤ {SMALL}", small), (f"d > {SMALL}", ~small))
+        if these.any()
+    ]
+    return pd.concat(found) if found else calibration(ours)
+
+
+def _worst(ours: pd.DataFrame) -> str:
+    """Where the worst run is far off after twice the evaluations that the median run needs."""
+    never = [p for p in _problems(ours) if not np.isfinite(ours.needed[ours.problem == p]).all()]
+    reached = ours[~ours.problem.isin(never)]
+    far = reached[reached["worst at twice"] > FAR]
+    says = (
+        f"Of {len(ours)} problems the median run gets there on {len(reached)}; after twice as many "
+        f"evaluations the worst run of any of them is off by {reached['worst at twice'].max():.2g} nats"
+    )
+    says += f" (over {FAR:g} on {_listed(list(far.problem))})" if len(far) else ""
+    if not never:
+        return f"{says}."
+    worst = f"{ours.worst[ours.problem.isin(never)].max():.2g} nats"
+    return f"{says}. It does not get there on {_listed(never)}, where the worst run ends {worst} off."
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _verdict(table: pd.DataFrame) -> str:

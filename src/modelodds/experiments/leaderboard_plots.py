@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from modelodds.baselines import METHODS
 from modelodds.experiments.leaderboard import errors, picked
 from modelodds.plots import PALETTE
 
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
 
 LEVELS = np.linspace(0.05, 0.99, 48)
 MARKS = ("o", "s", "D", "^", "v", "P", "X", "*")
+ENOUGH = 10  # runs that a method needs for a curve of coverage
+
+
+def styles(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Colour and mark of each method in ``rows``, in the order of METHODS, ours first."""
+    found = sorted(set(rows.method), key=list(METHODS).index)
+    return {
+        method: {"color": PALETTE[i % len(PALETTE)], "marker": MARKS[i % len(MARKS)]}
+        for i, method in enumerate(found)
+    }
 
 
 def covered(rows: pd.DataFrame, share: float = 1.0) -> dict[str, np.ndarray]:
@@ -32,20 +43,16 @@ def draw_needed(standings: pd.DataFrame) -> Figure:
     """Evaluations to the answer, one line per problem; open marks at the edge where the median run failed."""
     from matplotlib.figure import Figure
 
-    problems, methods = list(dict.fromkeys(standings.problem)), list(dict.fromkeys(standings.method))
+    problems, marks = list(dict.fromkeys(standings.problem)), styles(standings)
     figure = Figure(figsize=(8, 0.32 * len(problems) + 1.2), layout="constrained")
     axes = figure.subplots()
     never = 1.6 * standings.needed[np.isfinite(standings.needed)].max()
-    for i, method in enumerate(methods):
+    for i, (method, style) in enumerate(marks.items()):
         rows = standings[standings.method == method]
-        y = np.array([problems.index(p) for p in rows.problem]) + 0.12 * (i - 0.5 * (len(methods) - 1))
+        y = np.array([problems.index(p) for p in rows.problem]) + 0.12 * (i - 0.5 * (len(marks) - 1))
         reached = np.isfinite(rows.needed.to_numpy())
         x = np.where(reached, rows.needed, never)
-        style: dict[str, Any] = {
-            "marker": MARKS[i % len(MARKS)],
-            "color": PALETTE[i % len(PALETTE)],
-            "linestyle": "none",
-        }
+        style = style | {"linestyle": "none"}
         axes.plot(x[reached], y[reached], label=method, **style)
         axes.plot(x[~reached], y[~reached], fillstyle="none", **style)
     axes.set_xscale("log")
@@ -56,15 +63,16 @@ def draw_needed(standings: pd.DataFrame) -> Figure:
     axes.set_xlabel(
         "evaluations of all models until the log-odds stay within 0.1 nats (open: not reached)", fontsize=9
     )
-    figure.legend(loc="outside upper center", ncols=min(4, len(methods)), frameon=False)
+    figure.legend(loc="outside upper center", ncols=min(4, len(marks)), frameon=False)
     return figure
 
 
 def draw_calibration(rows: pd.DataFrame) -> Figure:
-    """Coverage against level, at the end of the budget and half-way there."""
+    """Coverage against level, at the end of the budget and half-way there, of methods with enough runs."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4), layout="constrained")
+    runs = rows.drop_duplicates(["problem", "data", "method", "seed"]).method.value_counts()
+    figure = Figure(figsize=(8, 4.4), layout="constrained")
     for axes, share, title in zip(
         figure.subplots(1, 2, sharey=True),
         (0.5, 1.0),
@@ -72,11 +80,15 @@ def draw_calibration(rows: pd.DataFrame) -> Figure:
         strict=True,
     ):
         axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-        for i, (method, held) in enumerate(covered(rows, share).items()):
-            axes.plot(LEVELS, held, color=PALETTE[i % len(PALETTE)], label=method)
+        held = covered(rows, share)
+        for method, style in styles(rows).items():
+            if runs[method] >= ENOUGH:
+                width = 2.5 if method == "default" else 1.3
+                axes.plot(LEVELS, held[method], color=style["color"], linewidth=width, label=method)
         axes.set(title=title, xlabel="level of the interval", xlim=(0, 1), ylim=(0, 1), aspect="equal")
     figure.axes[0].set_ylabel("share of runs it held in")
-    figure.axes[1].legend(loc="upper left", frameon=False, fontsize=9)
+    handles, labels = figure.axes[1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
     return figure
 
 
