@@ -62,7 +62,8 @@ def test_tasks_are_all_pairs_once() -> None:
 def test_surrogates_get_a_budget_by_dimension_and_samplers_a_large_one() -> None:
     assert {board.budget("tails-4", 0, m) for m in ("default", "default_independent")} == {2 * 15 * 6}
     assert board.budget("nested-3", 0, "paper") == 15 * (3 + 4 + 5)
-    assert board.budget("nile", 0, "paper") == 25 * (4 + 6 + 8)
+    assert board.budget("nile", 0, "paper") == 15 * (4 + 6 + 8)
+    assert board.budget("lumpy-8", 0, "paper") == 2 * 20 * 10
     assert board.budget("nile", 0, "pyvbmc") == 50 * (4 + 6 + 8)
     assert board.budget("tails-4", 0, "bridge") == board.SAMPLERS
 

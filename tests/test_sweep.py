@@ -377,5 +377,6 @@ def test_processors_that_differ_are_made_to_compute_alike() -> None:
     old, new = for_workers("flags: sse2 avx avx2 fma"), for_workers("flags: avx2 fma avx512f avx512_vnni")
     assert new == old
     assert "max_isa=AVX2" in new["XLA_FLAGS"] and new["OPENBLAS_CORETYPE"] == "Haswell"
+    assert new["PJRT_NPROC"] == "2"  # however many cores there are
     elsewhere = for_workers("Features: asimd")  # other processors are left alone
     assert "OPENBLAS_CORETYPE" not in elsewhere and "max_isa" not in elsewhere["XLA_FLAGS"]

@@ -31,15 +31,17 @@ T = TypeVar("T", bound=tuple[Any, ...])
 def for_workers(cpu: str) -> dict[str, str]:
     """Environment of processes that do the work, on a machine that describes its processor as ``cpu``.
 
-    Linear algebra on one thread, so that what a run finds does not depend on how many cores there are. And
-    the same instructions on every x86 processor of the last ten years: newer ones round differently, and a
-    search that starts from almost the same numbers can end elsewhere.
+    What a run finds must depend neither on how many cores there are nor on which: a search that starts from
+    almost the same numbers can end elsewhere. So linear algebra has one thread, XLA cuts its sums in two
+    whether or not there are two cores, and every x86 processor of the last ten years uses the same
+    instructions, as newer ones round differently.
     """
     variables = {
         "JAX_COMPILATION_CACHE_DIR": str(Path.home() / ".cache" / "modelodds" / "jax"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
+        "PJRT_NPROC": "2",
         "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
     }
     if not {"avx2", "fma"} <= set(cpu.split()):
