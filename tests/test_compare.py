@@ -114,7 +114,7 @@ def test_likelihoods_that_no_quadratic_fits() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_conjugate_regression(seed: int) -> None:
-    """A small version of benchmarks/accuracy.py."""
+    """A small version of `modelodds leaderboard`."""
     problem = regression(2, seed)
     result = run(list(problem.models), budget=60, rng=seed)
     mean, sd = result.log_bayes_factor(*result.names)

@@ -152,6 +152,16 @@ def test_calibration_looks_at_shares_of_each_runs_own_budget() -> None:
     assert list(found[found.method == "other"]["in 95 %"]) == [0.0, 0.0, 0.0]
 
 
+def test_who_says_nothing_makes_no_claim() -> None:
+    silent = [
+        row | ({"log_odds_sd": 1000.1} if row["n_evaluations"] < 20 else {}) for row in run(0, [1.0, 9.0])
+    ]
+    found = board.calibration(frame(silent), (0.5, 1.0))
+    assert list(found.share) == [1.0] and list(found["in 95 %"]) == [0.0]
+    assert leaderboard_plots.covered(frame(silent), 0.5) == {}
+    assert leaderboard_plots.covered(frame(silent), 1.0, least=2) == {}
+
+
 # ---------------------------------------------------------------------- the synthetic experiment
 
 

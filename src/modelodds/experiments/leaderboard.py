@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import special
 
 from modelodds.baselines import METHODS
+from modelodds.baselines.base import IGNORANCE
 from modelodds.experiments.curves import Pair, curve, settled_at, thinned
 from modelodds.problems import find, load
 from modelodds.problems.truth import known_seeds
@@ -169,9 +170,14 @@ def calibration(rows: pd.DataFrame, shares: tuple[float, ...] = (0.25, 0.5, 1.0)
     found = []
     for method, group in rows.groupby("method", sort=False):
         for share in shares:
-            at = picked(group, share)
-            found.append({"method": method, "share": share, "runs": len(at), **coverage(at.off)})
+            if len(at := telling(picked(group, share))):
+                found.append({"method": method, "share": share, "runs": len(at), **coverage(at.off)})
     return pd.DataFrame(found)
+
+
+def telling(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that claim anything: while a sampler is under way, it may not."""
+    return rows[rows.log_odds_sd < IGNORANCE]
 
 
 def picked(rows: pd.DataFrame, share: float) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special
 
 from modelodds.baselines import METHODS
-from modelodds.experiments.leaderboard import errors, picked
+from modelodds.experiments.leaderboard import errors, picked, telling
 from modelodds.plots import PALETTE
 
 if TYPE_CHECKING:
@@ -30,12 +30,16 @@ def styles(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
     }
 
 
-def covered(rows: pd.DataFrame, share: float = 1.0) -> dict[str, np.ndarray]:
-    """Share of each method's runs whose interval of each of LEVELS has the truth, by method."""
+def covered(rows: pd.DataFrame, share: float = 1.0, least: int = 1) -> dict[str, np.ndarray]:
+    """Share of each method's runs whose interval of each of LEVELS has the truth, by method.
+
+    Methods of which fewer than ``least`` runs claim anything so far are left out.
+    """
     found = {}
     for method, group in errors(rows).groupby("method", sort=False):
-        off = picked(group, share).off.to_numpy()
-        found[str(method)] = np.array([(off <= special.ndtri(0.5 + 0.5 * p)).mean() for p in LEVELS])
+        off = telling(picked(group, share)).off.to_numpy()
+        if len(off) >= least:
+            found[str(method)] = np.array([(off <= special.ndtri(0.5 + 0.5 * p)).mean() for p in LEVELS])
     return found
 
 
@@ -71,7 +75,6 @@ def draw_calibration(rows: pd.DataFrame) -> Figure:
     """Coverage against level, at the end of the budget and half-way there, of methods with enough runs."""
     from matplotlib.figure import Figure
 
-    runs = rows.drop_duplicates(["problem", "data", "method", "seed"]).method.value_counts()
     figure = Figure(figsize=(8, 4.4), layout="constrained")
     for axes, share, title in zip(
         figure.subplots(1, 2, sharey=True),
@@ -80,9 +83,9 @@ def draw_calibration(rows: pd.DataFrame) -> Figure:
         strict=True,
     ):
         axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)
-        held = covered(rows, share)
+        held = covered(rows, share, ENOUGH)
         for method, style in styles(rows).items():
-            if runs[method] >= ENOUGH:
+            if method in held:
                 width = 2.5 if method == "default" else 1.3
                 axes.plot(LEVELS, held[method], color=style["color"], linewidth=width, label=method)
         axes.set(title=title, xlabel="level of the interval", xlim=(0, 1), ylim=(0, 1), aspect="equal")
