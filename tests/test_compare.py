@@ -125,6 +125,8 @@ def test_conjugate_regression(seed: int) -> None:
 def test_the_papers_method_is_roughly_right() -> None:
     result = run(pair(), method="paper", budget=30)
     assert result.method == "paper" and result.status == "budget"
+    told = [result.history[f"log_evidence[{name}]"].iloc[-1] for name in result.names]
+    assert list(result.log_evidence.values()) == told  # as it stands, on the nodes that were searched
     # A Matern-3/2 surrogate of fifteen points each: hundredths of a nat.
     assert result.log_bayes_factor("a", "b")[0] == pytest.approx(gap("a", "b"), abs=0.3)
 

@@ -380,7 +380,7 @@ def test_reproduce_model_choice_borrows_runs_and_draws(tmp_path: Path) -> None:
     assert invoke("reproduce", "synthetic", *words, "--method", "bridge", "--out", str(ran)).exit_code == 0
     done = invoke("reproduce", "model-choice", *words, *methods, "--out", str(out), "--markdown")
     assert done.exit_code == 0, done.output
-    assert "| d | share | method | n | right |" in done.output
+    assert "| d | share | method | n | silent | right |" in done.output
     rows, columns = read(out), ["d", "dataset", "method", "n_evaluations", "z1"]
     assert list(rows.columns[:8]) == [*columns, "log_odds", "z1_true", "log_odds_true"]
     assert set(rows.method) == {"monte_carlo", "bridge"} and set(rows.dataset) == {0, 1}

@@ -341,7 +341,10 @@ class Learner:
         return self._evidence(nodes, *self.surrogate.predict(nodes.x))
 
     def report(self, draws: int, seed: int) -> "Report":
-        """Evidence and posterior draws from independent sets of nodes, their error included."""
+        """Evidence and posterior draws from independent sets of nodes, their error included.
+
+        The evidence of a method that is not calibrated is what it believes on the nodes it has searched.
+        """
         if self.model.dim == 0 or self.surrogate.gp is None:
             theta = self.model.prior.to_theta(np.zeros((draws, self.model.dim)))
             return Report(self.evidence, theta, np.full(draws, self.evidence.mean))
@@ -355,14 +358,15 @@ class Learner:
             log_likelihood = log_likelihood_at("mean", mean, variance, self.surrogate.squash)
             log_likelihoods.append(self.surrogate.offset + log_likelihood)
             log_weights.append(nodes.log_weight + log_likelihood + self.support.log_probability(nodes.x))
-        means = np.array([e.mean for e in found])
-        spread = self._believed(float(np.mean([e.variance for e in found])))
-        spread += self._unexplored() + means.var(ddof=1) / REPLICATES
         log_weight = np.concatenate(log_weights)
         index = systematic(np.exp(log_weight - log_weight.max()), draws)
         theta = self.model.prior.to_theta(np.concatenate(xs)[index])
-        together = float(means.mean())
-        if self.method.estimate != "moment":  # of integrals, not of their logs
-            together = float(special.logsumexp(means)) - np.log(REPLICATES)
-        evidence = Evidence(together, float(spread))
+        evidence = self._together(found) if self.method.calibrated else self.evidence
         return Report(evidence, theta, np.concatenate(log_likelihoods)[index])
+
+    def _together(self, found: list[Evidence]) -> Evidence:
+        """The evidence by several sets of nodes: the mean of their integrals, with its error."""
+        means = np.array([e.mean for e in found])
+        spread = self._believed(float(np.mean([e.variance for e in found])))
+        spread += self._unexplored() + means.var(ddof=1) / REPLICATES
+        return Evidence(float(special.logsumexp(means)) - np.log(REPLICATES), float(spread))

@@ -64,7 +64,8 @@ class Method:
     design : str
         Initial evaluations at ``quasi`` or ``random`` points of the prior.
     calibrated : bool
-        Widen each evidence's uncertainty by the surrogate's record of predictions and its lack of freedom.
+        Widen each evidence's uncertainty by the surrogate's record of predictions and its lack of freedom,
+        and report the evidence over fresh sets of nodes, their error included.
     climb : bool
         Go uphill from each model's best observation before its evidence is believed.
     costs : str

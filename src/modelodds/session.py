@@ -410,7 +410,7 @@ class Session:
         return Belief.of(evidences, self._log_prior, joint)
 
     def result(self, status: str = "open", message: str = "The session is still open.") -> Result:
-        """The answer so far, its quadrature done anew on fresh nodes."""
+        """The answer so far; with a calibrated method, its quadrature is done anew on fresh nodes."""
         import pandas as pd
 
         with self._at_work():

@@ -107,6 +107,7 @@ def at(rows: pd.DataFrame, d: int, portion: float) -> pd.DataFrame:
 def choices(rows: pd.DataFrame, ours: str = "default") -> pd.DataFrame:
     """Share of right choices with its interval, and McNemar's test of ``ours`` against each method.
 
+    ``silent``: share of datasets on which the method has said nothing yet, which is no right choice;
     ``ours alone``: datasets on which our choice was right and the method's was not; ``it alone``: the
     reverse.
     """
@@ -115,11 +116,12 @@ def choices(rows: pd.DataFrame, ours: str = "default") -> pd.DataFrame:
         for portion in SHARES:
             end = at(rows, d, portion)
             wide = end.assign(right=right(end)).pivot(index="dataset", columns="method", values="right")
+            silent = (end.z1 == 0.5).groupby(end.method).mean()
             for method in in_order(wide.columns, METHOD_NAMES):
                 hits = wide[method].dropna().astype(bool)
                 found = share(hits)
                 row: dict[str, Any] = {"d": d, "share": portion, "method": method, "n": len(hits)}
-                row |= {"right": found.value, "low": found.low, "high": found.high}
+                row |= {"silent": silent[method], "right": found.value, "low": found.low, "high": found.high}
                 table.append(row | _against(wide, ours, method))
     return pd.DataFrame(table)
 

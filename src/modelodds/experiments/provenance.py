@@ -40,12 +40,14 @@ CORE = (
     "comparison.py",
     "stopping.py",
     "method.py",
+    "result.py",
     "precision.py",
     "problems/",
     "baselines/",
     "experiments/curves.py",
     "experiments/synthetic.py",
     "experiments/model_choice.py",
+    "experiments/parts.py",
     "experiments/dla.py",
 )
 WITHOUT_SURROGATE = (  # of these, all that methods without one go through
@@ -54,6 +56,8 @@ WITHOUT_SURROGATE = (  # of these, all that methods without one go through
     "model.py",
     "evaluate.py",
     "nodes.py",
+    "odds.py",
+    "result.py",
     "problems/",
     "baselines/",
     "experiments/curves.py",
