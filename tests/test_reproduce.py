@@ -317,13 +317,17 @@ def test_claims_are_held_against_the_tests() -> None:
     )
     assert page.claims(wide[:20]).iloc[0]["holds, default"] == "too few runs"
     assert table.loc[("reversible_jump", 2), "claimed"] == "yes"
-    assert "6 of the paper's 6 claims" in page.tally(page.claims(wide))
+    says = page.tally(page.claims(wide))
+    assert "6 of the paper's 6 claims" in says and "smaller in 0 of 0 comparisons" in says
+    even = table.xs(synthetic.EVEN, level="against").iloc[0]
+    assert even.claimed == "no" and even["holds, default"] in page.UNCLAIMED
 
 
 def test_the_papers_claims_on_model_choice() -> None:
     rows = experiment({"paper": 0.02, "round_robin": 0.03, "paper_choice_gaussian": 0.5}, n=40)
     table = page.choice_claims(rows)
     assert list(table.verdict[:3]) == ["does not hold", "holds", "holds"]  # no larger: refuted
+    assert list(table["the other's"][:2]) == pytest.approx([0.03, 0.03], rel=0.5)
     wide = synthetic.final_errors(rows).xs(2, level="d")
     assert table.p[2] == pytest.approx(smaller(wide.paper, wide.paper_choice_gaussian).t)
     hits = [
@@ -343,7 +347,7 @@ def test_the_page_says_what_is_missing_and_which_code_it_was(tmp_path: Path) -> 
     page.write(out, results)
     assert out.read_text().count("no runs yet") >= 10 and "{" not in out.read_text()
     rows = experiment(SIZES, n=5)
-    for name in ("synthetic", "model_choice", "parts"):
+    for name in ("synthetic", "model_choice", "parts", "heldout"):
         (results / name).mkdir(parents=True)
         rows.to_csv(results / name / "curves.csv.gz", index=False)
     save(errors_figure(rows, list(SIZES)), results / "synthetic" / "errors")
@@ -353,6 +357,8 @@ def test_the_page_says_what_is_missing_and_which_code_it_was(tmp_path: Path) -> 
     assert "23 of 30 pairs" not in text and "have 0 to 5 datasets, not 100" in text
     assert f"Made by modelodds {code_version()}." in text
     assert "{" not in text and "| round_robin | 1 | yes |" in text
+    untouched = text[text.index("### Datasets that nobody") : text.index("### Where the means")]
+    assert f"| 1 | {synthetic.EVEN} | 5 |" in untouched
     ours = rows.method.isin(["default", "paper"])
     rows.assign(code=np.where(ours, "a", "b")).to_csv(results / "synthetic" / "curves.csv.gz", index=False)
     page.write(out, results)

@@ -108,7 +108,7 @@ def model_choice(
 
     Share of datasets whose truly better model is the favourite after two fifths of the budget and at its end,
     with exact 95 % intervals and McNemar's test against our default; fractional errors of z_1 at the end; and
-    in how many runs a target chose exactly the points of our default. Runs that the synthetic experiment has
+    in how many runs a target chose exactly the points of another. Runs that the synthetic experiment has
     already made, by the same code, are taken from there.
     """
     with plain_errors():
@@ -237,8 +237,9 @@ def _run(
 def _borrow(tasks: Sequence[Any], path: Path, redo: bool) -> None:
     """Take over what the synthetic experiment, in the folder beside this one, has run of these tasks."""
     from modelodds.experiments.model_choice import borrowed
-    from modelodds.experiments.sweep import append, drop_stale, read
+    from modelodds.experiments.sweep import append, drop_stale, mend, read
 
+    mend(path)
     if redo:
         drop_stale(path, tasks)
     made = read(path.absolute().parents[1] / "synthetic" / path.name)

@@ -75,6 +75,7 @@ def sweep(
     if not tasks:
         return
     key = list(tasks[0]._fields)  # type: ignore[attr-defined]
+    mend(out)
     if redo and out is not None:
         drop_stale(out, tasks)
     known = {_plain(name): group for name, group in _groups(read(out), key)}
@@ -142,13 +143,22 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def read(path: Path | None) -> pd.DataFrame:
-    """All rows of a file of earlier runs, however it ended; empty if there is no such file."""
+    """All rows of a file of earlier runs, however it ended; empty if there is no such file.
+
+    The file is left as it is: another process may be adding to it.
+    """
     if path is None or not path.exists():
         return pd.DataFrame()
-    text, intact = _text(path)
-    if not intact:  # the last write was cut short: the file goes on from where it was whole
-        _rewrite(path, text)
+    text, _ = _text(path)
     return pd.read_csv(io.StringIO(text)) if text else pd.DataFrame()
+
+
+def mend(path: Path | None) -> None:
+    """Take a last write that was cut short off a file, which goes on from where it was whole."""
+    if path is not None and path.exists():
+        text, intact = _text(path)
+        if not intact:
+            _rewrite(path, text)
 
 
 def _text(path: Path) -> tuple[str, bool]:
