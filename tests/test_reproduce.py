@@ -366,6 +366,16 @@ def test_the_page_says_what_is_missing_and_which_code_it_was(tmp_path: Path) -> 
     assert made in out.read_text()
 
 
+def test_the_pages_figures_are_those_of_the_results(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    if not (root / "results").exists():
+        pytest.skip("no results here")
+    page._copy(root / "results", tmp_path)
+    for path in tmp_path.iterdir():
+        there = (root / "docs" / "img" / "paper" / path.name).read_bytes()
+        assert there == path.read_bytes(), f"{path.name}: run `modelodds reproduce page`"
+
+
 def test_markdown_tables() -> None:
     table = page.markdown_table(pd.DataFrame({"a": [1, 2], "p": [0.012345, np.nan], "what": ["x", "y"]}))
     assert table.splitlines() == [

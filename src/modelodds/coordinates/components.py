@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,13 @@ class ComponentCoordinates(ProductCoordinates):
         theta, tail = np.empty_like(x), self.to_tail(x)
         for j, component in enumerate(self.components):
             theta[:, j] = _quantile(component, x[:, j] < 0, tail[:, j])
-        return theta
+        return np.clip(theta, *self._ends)
+
+    @cached_property
+    def _ends(self) -> Array:
+        """Lower and upper end of every support, shape (2, d), finite; SciPy takes its time to tell."""
+        ends = [component.support() for component in self.components]
+        return np.clip(np.reshape(np.array(ends, dtype=float), (-1, 2)).T, -LARGEST, LARGEST)
 
     def to_x(self, theta: Array) -> Array:
         self._check_support(theta)
@@ -63,15 +70,16 @@ class ComponentCoordinates(ProductCoordinates):
 def _quantile(component: Any, low: NDArray[np.bool_], tail: Array) -> Array:
     """Point (n,) with probability ``tail`` (n,) below it where ``low`` (n,), above it elsewhere.
 
-    Going in from the nearer end keeps the upper tail, where 1 - u would round to 1. The result is kept finite
-    and inside the support.
+    Going in from the nearer end keeps the upper tail, where 1 - u would round to 1. Overflow gives an
+    infinite point; an end of the support is the right one then.
     """
-    theta = np.empty_like(tail)
+    theta, high = np.empty_like(tail), ~low
     with np.errstate(over="ignore"):
-        theta[low] = component.ppf(tail[low])
-        theta[~low] = component.isf(tail[~low])
-    lower, upper = component.support()
-    return np.clip(theta, max(lower, -LARGEST), min(upper, LARGEST))
+        if low.any():  # a call of SciPy costs as much for no points as for one
+            theta[low] = component.ppf(tail[low])
+        if high.any():
+            theta[high] = component.isf(tail[high])
+    return theta
 
 
 def _is_box(component: Any) -> bool:
@@ -94,7 +102,8 @@ def _check_component(name: str, component: Any) -> None:
                 "one named component per parameter"
             )
         lower, median, upper = component.ppf([0.25, 0.5, 0.75])
-        tails = _quantile(component, np.array([True, False]), np.full(2, ndtr(-8.0)))
+        ends = np.clip(component.support(), -LARGEST, LARGEST)
+        tails = np.clip(_quantile(component, np.array([True, False]), np.full(2, ndtr(-8.0))), *ends)
     if not np.isfinite([lower, median, upper, *tails]).all():
         raise PriorError(
             f"the prior of {name!r} is improper or its parameters are out of range: {call} has no finite "
