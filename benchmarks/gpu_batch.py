@@ -4,7 +4,8 @@ First the pure functions that a run spends its time in, mapped over 100 datasets
 CPU: milliseconds, and the largest relative difference. Then whole runs of the paper's synthetic task in
 lockstep (``experiments/lockstep.py``), and some of them again on their own, on the CPU: seconds, how large
 the batches were, what share of the time was Python's, and how far the answers are apart.
-``modelodds reproduce synthetic --together 100`` makes whole sweeps this way.
+``modelodds reproduce synthetic --jobs 12 --together 9`` makes whole sweeps this way, in twelve processes;
+``python benchmarks/gpu_batch.py --table`` holds such runs, in results/accelerator, against those of CPUs.
 """
 
 import argparse
@@ -12,15 +13,20 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import as_completed
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
+from scipy import stats
 
 from modelodds.baselines import METHODS
 from modelodds.experiments import synthetic
 from modelodds.experiments.lockstep import LockstepExecutor, as_call, batched
+from modelodds.experiments.page import markdown_table
 from modelodds.experiments.provenance import code_version
+from modelodds.experiments.sweep import read
 from modelodds.precision import jit64
 from modelodds.problems import load
 from modelodds.result import Result
@@ -28,6 +34,8 @@ from modelodds.surrogate.fit import _objective, hyper_prior, unflatten
 from modelodds.surrogate.gp import Data, Spec, condition, predict
 
 CPU = jax.devices("cpu")[0]
+MADE = Path("results/accelerator") / synthetic.OUT.name
+APART = 1e-5  # nats
 SPEC = Spec("matern52", "full_quadratic")
 STATIC = ("spec", "log_space")
 
@@ -135,6 +143,24 @@ def whole_runs(method: str, d: int, datasets: int, width: int, alone: int) -> No
         print(f"  {datasets} of them one by one would take {each * datasets:.0f} s on one core")
 
 
+def against(made: Path, reference: Path) -> pd.DataFrame:
+    """Runs of an accelerator beside the same ones of CPUs: errors at the end, and where curves part."""
+    keys, table = ["d", "dataset", "method"], []
+    both = read(made).merge(read(reference), on=[*keys, "n_evaluations"], suffixes=("", "_cpu"))
+    both["apart"] = (both.log_odds - both.log_odds_cpu).abs() > APART
+    for (d, method), rows in both.groupby(["d", "method"]):
+        end = rows.sort_values("n_evaluations").groupby("dataset").tail(1)
+        ours, theirs = (abs(end[z] - end.z1_true) / end.z1_true for z in ("z1", "z1_cpu"))
+        row = {"d": d, "method": method, "n": len(end), "mean": ours.mean(), "mean, CPU": theirs.mean()}
+        row |= {"median": ours.median(), "median, CPU": theirs.median()}
+        row |= {"Wilcoxon, two-sided": stats.wilcoxon(ours, theirs).pvalue}
+        first = rows[rows.apart].groupby("dataset").n_evaluations.min()
+        table.append(
+            row | {"apart after": first.reindex(end.dataset).median(), "never": len(end) - len(first)}
+        )
+    return pd.DataFrame(table)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -147,7 +173,11 @@ if __name__ == "__main__":
     parser.add_argument("--points", type=int, default=128, help="observations in the functions' benchmark")
     parser.add_argument("--nodes", type=int, default=4096)
     parser.add_argument("--functions-only", action="store_true")
+    parser.add_argument("--table", action="store_true", help="only of the runs in results/accelerator")
     asked = parser.parse_args()
+    if asked.table:
+        print(markdown_table(against(MADE, synthetic.OUT)))
+        raise SystemExit
     warnings.simplefilter("ignore")
     print(f"backend {jax.default_backend()}, {jax.devices()[0].device_kind}; modelodds {code_version()}")
     functions(asked.dimension, asked.datasets, asked.points, asked.nodes)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rich.console import Console
-from scipy import stats
+from scipy import special, stats
 from typer.testing import CliRunner
 
 from example_result import example_result
@@ -340,6 +340,17 @@ def test_the_papers_claims_on_model_choice() -> None:
     )
     assert list(same.verdict) == ["not refuted", "does not hold", "does not hold", "does not hold"]
     assert set(page.choice_claims(rows[rows.dataset < 9]).verdict) == {"too few runs"}
+
+
+def test_errors_of_z_spread_by_what_z_is_even_if_those_of_log_odds_do_not() -> None:
+    rng, n = np.random.default_rng(3), 4000
+    log_odds, error = rng.normal(scale=3.0, size=n), 1e-4 * rng.normal(size=n)
+    end = {"d": 1, "dataset": range(n), "method": "default", "n_evaluations": 50}
+    rows = pd.DataFrame({**end, "log_odds": log_odds + error, "log_odds_true": log_odds})
+    rows = rows.assign(z1=special.expit(rows.log_odds), z1_true=special.expit(log_odds))
+    found = page.spread(rows).iloc[0]
+    assert found["log-odds"] == pytest.approx(np.sqrt(2 / np.pi) / stats.norm.ppf(0.75), rel=0.05)
+    assert found["z₁"] == pytest.approx(found.alike, rel=0.1) and found.alike > 1.5 * found["log-odds"]
 
 
 def test_the_page_says_what_is_missing_and_which_code_it_was(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ Dask = Annotated[
 ]
 Together = Annotated[
     int,
-    typer.Option(help="Runs under way at once on one GPU, their linear algebra batched; 0 for processes."),
+    typer.Option(help="Runs under way at once in each process, batched for a GPU; 0: one after the other."),
 ]
 Out = Annotated[
     Path | None, typer.Option(metavar="PATH", help="Where runs are kept; those in it are skipped.")
@@ -182,7 +182,7 @@ def page(
 
 
 class Workers(NamedTuple):
-    """Who does the work: processes of this machine, a Dask cluster, or threads that share an accelerator."""
+    """Who does the work: processes of this machine, a Dask cluster, or a fleet that shares an accelerator."""
 
     jobs: int
     dask: str | None
@@ -197,10 +197,11 @@ class Workers(NamedTuple):
             with dask_cluster(self.dask) as cluster:
                 yield cluster
         elif self.together:
-            from modelodds.experiments.lockstep import LockstepExecutor
+            from modelodds.experiments.fleet import Fleet
 
-            with LockstepExecutor(self.together) as executor:
-                yield Cluster(executor, self.together)
+            processes = max(1, self.jobs)
+            with Fleet(processes, self.together) as executor:
+                yield Cluster(executor, processes * self.together)
         else:
             yield Cluster(None, self.jobs)
 

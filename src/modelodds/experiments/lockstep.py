@@ -7,29 +7,30 @@ stacked, the function is mapped over the stack (``jax.vmap``), and everybody get
 the algorithm is the very one of a run on its own, whatever the surrogate is, and its answers differ by the
 rounding of batched linear algebra alone.
 
-Runs drift apart, so only groups that are large beside the largest are answered at once; the others wait for
-company. On a CPU there is nothing to gain: a core that does the work one by one is as fast. On a GPU a
-hundred small matrices take hardly longer than one; what is left is the Python in between, on one core.
+Runs drift apart, so groups that are small beside the largest wait for company. On a CPU there is nothing to
+gain: a core that does the work one by one is as fast. On a GPU a hundred small matrices take hardly longer
+than one; what is left is the Python in between, on one core, which ``fleet.py`` shares out among some.
 """
 
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import signature
-from math import ceil
-from typing import Any
+from math import ceil, prod
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from modelodds.precision import gate
 
 SIZES = (1 / 16, 1 / 4, 1)  # of a batch, as shares of the width: each is a program to compile
-COMPANY = 0.25  # groups at least this large beside the largest are answered with it
+COMPANY = 0.1  # groups at least this large beside the largest are answered with it
 IN_HASTE = {
     "xla_backend_optimization_level": 1,
     "xla_llvm_disable_expensive_passes": True,
@@ -43,11 +44,8 @@ others; so it takes about a second each, and they run as fast."""
 class Call:
     """A compiled call that a thread waits for."""
 
-    key: Hashable  # calls with the same one can be batched
-    fn: Callable[..., Any]
-    static: tuple[tuple[str, Any], ...]
-    leaves: tuple[np.ndarray, ...]  # of the other arguments
-    tree: Any
+    key: tuple[Callable[..., Any], tuple[tuple[str, Any], ...], "Layout"]  # calls of the same are batched
+    buffers: dict[str, np.ndarray]  # with the arguments that the layout describes
     answer: "Future[Any]" = field(default_factory=Future)
 
 
@@ -133,8 +131,8 @@ class LockstepExecutor(Executor):
         while groups := self._ready():
             start = time.perf_counter()
             # All are sent off before any answer is fetched: the device works while the host stacks the next.
-            for group, answer in [(group, _attempt(group, self._size(group))) for group in groups]:
-                _deliver(group, answer)
+            for group, sent in [(group, _attempt(group, self._size(group))) for group in groups]:
+                _deliver(group, sent)
             self.tally.calls += sum(map(len, groups))
             self.tally.batches += len(groups)
             self.tally.seconds += time.perf_counter() - start
@@ -147,7 +145,7 @@ class LockstepExecutor(Executor):
         """The groups to answer, once no thread is busy; empty when all is done."""
         with self._change:
             self._change.wait_for(lambda: self._busy == 0 and (self._waiting or self._ended))
-            groups: dict[Hashable, list[Call]] = defaultdict(list)
+            groups: dict[Any, list[Call]] = defaultdict(list)
             for call in self._waiting:
                 groups[call.key].append(call)
             largest = max(map(len, groups.values()), default=0)
@@ -160,6 +158,40 @@ class LockstepExecutor(Executor):
 # ---------------------------------------------------------------------- one batch
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How the arrays of a pytree lie in flat buffers, one for each type of number.
+
+    A call has a dozen arrays, and sending a number to a device takes as long as sending thousands.
+    """
+
+    tree: Any
+    arrays: tuple[tuple[tuple[int, ...], str], ...]  # shape and type of each leaf
+
+    @classmethod
+    def of(cls, value: Any) -> "Layout":
+        """The layout of what ``value``, a pytree of arrays or of their descriptions, consists of."""
+        leaves, tree = jax.tree.flatten(value)
+        return cls(tree, tuple((tuple(leaf.shape), np.dtype(leaf.dtype).str) for leaf in leaves))
+
+    def pack(self, leaves: Iterable[Any], numpy: Any = np) -> dict[str, Any]:
+        """The buffers that hold ``leaves``."""
+        parts: dict[str, list[Any]] = {}
+        for leaf, (_, kind) in zip(leaves, self.arrays, strict=True):
+            parts.setdefault(kind, []).append(leaf.ravel())
+        return {kind: numpy.concatenate(part) for kind, part in parts.items()}
+
+    def unpack(self, buffers: dict[str, Any]) -> list[Any]:
+        """The leaves in ``buffers``, whose last axis is that of `pack`."""
+        begin, leaves = dict.fromkeys(buffers, 0), []
+        for shape, kind in self.arrays:
+            end = begin[kind] + prod(shape)
+            part = buffers[kind][..., begin[kind] : end]
+            leaves.append(part.reshape(part.shape[:-1] + shape))
+            begin[kind] = end
+        return leaves
+
+
 def as_call(
     fn: Callable[..., Any], static: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Call:
@@ -168,48 +200,82 @@ def as_call(
         args, kwargs = (), dict(zip(signature(fn).parameters, args, strict=False)) | kwargs
     fixed = tuple((name, kwargs[name]) for name in static if name in kwargs)
     leaves, tree = jax.tree.flatten((args, {k: v for k, v in kwargs.items() if k not in static}))
-    arrays = tuple(np.asarray(leaf) for leaf in leaves)
-    key = fn, fixed, tree, tuple((a.shape, a.dtype.str) for a in arrays)
-    return Call(key, fn, fixed, arrays, tree)
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    layout = Layout.of(jax.tree.unflatten(tree, arrays))
+    return Call((fn, fixed, layout), layout.pack(arrays))
 
 
-def batched(group: list[Call], size: int = 0) -> Any:
-    """One call of the mapped function for all of ``group``; results have a leading axis of ``size`` at least.
+class Sent(NamedTuple):
+    """What a device is at work on: answers in one buffer for each type, and their layout."""
+
+    buffers: dict[str, jax.Array]
+    layout: Layout
+
+    def fetch(self) -> Any:
+        """The answers, each array with an axis for the calls in front; waits for the device."""
+        leaves = self.layout.unpack({kind: np.asarray(buffer) for kind, buffer in self.buffers.items()})
+        return jax.tree.unflatten(self.layout.tree, leaves)
+
+
+def send(group: list[Call], size: int = 0) -> Sent:
+    """Begin one call of the mapped function for all of ``group``, ``size`` at least.
 
     The last call fills it up, so that few sizes have to be compiled.
     """
-    first = group[0]
     rows = [*group, *[group[-1]] * (size - len(group))]
-    stacked = [np.stack([call.leaves[i] for call in rows]) for i in range(len(first.leaves))]
+    stacked = {kind: np.stack([call.buffers[kind] for call in rows]) for kind in group[0].buffers}
     with jax.enable_x64(True):
-        return _mapped(first.fn, first.static, first.tree)(stacked)
+        mapped, layout = _mapped(*group[0].key)
+        return Sent(mapped(stacked), layout)
+
+
+def batched(group: list[Call], size: int = 0) -> Any:
+    """The answers to all of ``group`` from one call, filled up to ``size``: arrays with an axis in front."""
+    return send(group, size).fetch()
 
 
 @cache
-def _mapped(fn: Callable[..., Any], static: tuple[tuple[str, Any], ...], tree: Any) -> Callable[..., Any]:
-    """``fn`` with its ``static`` arguments fixed, over a leading axis of the leaves of all others."""
+def _mapped(
+    fn: Callable[..., Any], static: tuple[tuple[str, Any], ...], layout: Layout
+) -> tuple[Callable[..., Any], Layout]:
+    """``fn`` with its ``static`` arguments fixed, from buffers to buffers, over an axis in front of all.
 
-    def one(leaves: list[jax.Array]) -> Any:
-        args, kwargs = jax.tree.unflatten(tree, leaves)
+    With the layout of what comes out.
+    """
+
+    def plain(leaves: list[Any]) -> Any:
+        args, kwargs = jax.tree.unflatten(layout.tree, leaves)
         return fn(*args, **kwargs, **dict(static))
 
+    out = Layout.of(
+        jax.eval_shape(
+            plain,
+            [jax.ShapeDtypeStruct(*array) for array in layout.arrays],  # type: ignore[no-untyped-call]
+        )
+    )
+
+    def one(buffers: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        return out.pack(jax.tree.leaves(plain(layout.unpack(buffers))), jnp)
+
     one.__name__ = getattr(fn, "__name__", "one")  # what JAX_LOG_COMPILES=1 calls it
-    return jax.jit(jax.vmap(one), compiler_options=IN_HASTE if jax.default_backend() == "gpu" else None)
+    return jax.jit(jax.vmap(one), compiler_options=IN_HASTE if jax.default_backend() == "gpu" else None), out
 
 
-def _attempt(group: list[Call], size: int) -> Any:
+def _attempt(group: list[Call], size: int) -> Sent | Exception:
     try:
-        return batched(group, size)
+        return send(group, size)
     except Exception as error:
         return error
 
 
-def _deliver(group: list[Call], answer: Any) -> None:
-    if isinstance(answer, Exception):
+def _deliver(group: list[Call], sent: Sent | Exception) -> None:
+    try:
+        if isinstance(sent, Exception):
+            raise sent
+        leaves, tree = jax.tree.flatten(sent.fetch())
+    except Exception as error:
         for call in group:
-            call.answer.set_exception(answer)
+            call.answer.set_exception(error)
         return
-    leaves, tree = jax.tree.flatten(answer)
-    arrays = [np.asarray(leaf) for leaf in leaves]
     for i, call in enumerate(group):
-        call.answer.set_result(jax.tree.unflatten(tree, [array[i] for array in arrays]))
+        call.answer.set_result(jax.tree.unflatten(tree, [leaf[i] for leaf in leaves]))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from modelodds.experiments import model_choice, motivation, parts, synthetic
 from modelodds.experiments.provenance import made_by
-from modelodds.experiments.statistics import mcnemar, smaller, worst_share
+from modelodds.experiments.statistics import mcnemar, mean_over_median, smaller, worst_share
 from modelodds.experiments.sweep import read
 
 LEVEL = 0.01  # of significance, the paper's
@@ -24,6 +24,7 @@ BENCHMARKS = {  # the paper's, and the dimensions for which it claims to be bett
     "bridge": DIMENSIONS,
     "reversible_jump": (1, 2, 3),
 }
+OWN_SURROGATE = ("default", "default_independent", "round_robin_default")
 OTHERS = ("round_robin_default", "default_independent", "monte_carlo", "quasi_monte_carlo", synthetic.EVEN)
 
 TEMPLATE = Path(__file__).with_suffix(".md")
@@ -106,13 +107,15 @@ def _synthetic(rows: pd.DataFrame) -> dict[str, str]:
     slots = {"level": f"{LEVEL}", "notice_synthetic": _notice(rows, synthetic.METHOD_NAMES, DIMENSIONS)}
     if rows.empty:
         return slots | dict.fromkeys(
-            ("claims", "tally", "concentration", "speed_up", "speed_up_acquisition", "costs"), NOTHING
+            ("claims", "tally", "concentration", "spread", "speed_up", "speed_up_acquisition", "costs"),
+            NOTHING,
         )
     wide = synthetic.final_errors(rows)
     verdicts = claims(wide)
     tables = {
         "claims": verdicts,
         "concentration": concentration(wide),
+        "spread": spread(rows),
         "speed_up": bounded(synthetic.speed_up(rows)),
         "speed_up_acquisition": bounded(synthetic.speed_up(rows, theirs="round_robin_default")),
         "costs": synthetic.costs(rows),
@@ -229,6 +232,24 @@ def concentration(wide: pd.DataFrame) -> pd.DataFrame:
                 row = {"d": d, "method": method, "mean": error.mean(), "median": error.median()}
                 row |= {"worst five": worst_share(error), "which": ", ".join(str(i) for i in worst)}
                 table.append(row)
+    return pd.DataFrame(table)
+
+
+def spread(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean over median of final errors, of z_1 and of the log-odds, for the methods that have our surrogate.
+
+    ``alike`` is that of z_1 if the errors of the log-odds had one normal distribution on all datasets: a
+    fractional error of z_1 is 1 - z_1 times that of the log-odds, to first order.
+    """
+    rng, table = np.random.default_rng(0), []
+    rows = rows[rows.method.isin(OWN_SURROGATE)]
+    ends = rows.sort_values("n_evaluations").groupby(["d", "dataset", "method"], as_index=False).tail(1)
+    for (d, method), end in ends.groupby(["d", "method"]):
+        alike = np.abs(rng.normal(size=(1000, len(end)))) * (1.0 - end.z1_true.to_numpy())
+        of_z, of_log_odds = synthetic.errors(end), (end.log_odds - end.log_odds_true).abs()
+        row = {"d": d, "method": method, "n": len(end), "z₁": mean_over_median(of_z)}
+        row |= {"log-odds": mean_over_median(of_log_odds)}
+        table.append(row | {"alike": float((alike.mean(1) / np.median(alike, 1)).mean())})
     return pd.DataFrame(table)
 
 

@@ -61,3 +61,8 @@ def worst_share(errors: ArrayLike, n: int = 5) -> float:
     """Share of the sum of ``errors`` that the ``n`` largest have: near one where the mean is an accident."""
     found: NDArray[np.float64] = np.sort(np.asarray(errors, dtype=float))[::-1]
     return float(found[:n].sum() / found.sum()) if found.sum() > 0 else float("nan")
+
+
+def mean_over_median(values: pd.Series) -> float:
+    """How heavy the tail is; not a number where the median is zero."""
+    return float(values.mean() / values.median()) if values.median() else np.nan

@@ -112,7 +112,7 @@ def _done(
     if not tasks or (executor is None and jobs < 1):
         yield from map(work, tasks)
         return
-    with _environment(FOR_WORKERS if executor is None else {}):
+    with environment(FOR_WORKERS if executor is None else {}):
         pool = executor or ProcessPoolExecutor(min(jobs, len(tasks)), get_context("spawn"))
         with nullcontext() if executor is not None else pool:
             futures = {pool.submit(work, task): task for task in tasks}
@@ -131,7 +131,7 @@ def _done(
 
 
 @contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
+def environment(variables: dict[str, str]) -> Iterator[None]:
     """Variables that processes started meanwhile inherit, unless the user has set them."""
     added = {name: value for name, value in variables.items() if name not in os.environ}
     os.environ.update(added)
