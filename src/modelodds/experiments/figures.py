@@ -26,6 +26,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "round_robin_default": {"color": SKY, "linewidth": 1.5, "linestyle": "--"},
     "bridge": {"color": BLACK, "linewidth": 1.2, "linestyle": ":"},
     "reversible_jump": {"color": GREY, "linewidth": 1.2, "linestyle": "-."},
+    "monte_carlo": {"color": PINK, "linewidth": 1.2, "linestyle": ":"},
+    "quasi_monte_carlo": {"color": PINK, "linewidth": 1.2},
     "paper_choice_gaussian": {"color": GREEN, "linewidth": 2.0},
     "default_choice_gaussian": {"color": GREEN, "linewidth": 2.0},
     "paper_choice": {"color": PINK, "linewidth": 1.6},
