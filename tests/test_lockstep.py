@@ -11,7 +11,7 @@ import pytest
 
 from modelodds.experiments.lockstep import IN_HASTE, LockstepExecutor, as_call, batched
 from modelodds.precision import gate, jit64
-from modelodds.surrogate.fit import _objective, fit
+from modelodds.surrogate.fit import _objective, _typical_gap, _value_and_grad, fit, hyper_prior
 from modelodds.surrogate.gp import Data, Spec
 
 
@@ -76,11 +76,15 @@ def test_fits_of_many_datasets_together_find_the_same_hyperparameters() -> None:
     alone = [one() for one in fits]
     with LockstepExecutor(2) as executor:
         together = [future.result() for future in [executor.submit(one) for one in fits]]
-    for a, b in zip(alone, together, strict=True):
-        # A search ends where one iteration gains less than 1e-7 of the loss; rounding decides where, and ten
-        # more such iterations, which the other may have made, gain less than 1e-6 of it.
+    for seed, (a, b) in enumerate(zip(alone, together, strict=True)):
+        prior = hyper_prior(spec, 2, True, _typical_gap(data(seed)))
+        fixed = {"spec": spec, "log_space": True}
+        value, _ = _value_and_grad(b.vector, b.kernel, data(seed), prior.loc, prior.scale, **fixed)
+        assert b.loss == pytest.approx(float(value), abs=1e-8)  # what a single run says where the other ended
+        # The search itself stops where an iteration gains less than 1e-7 of the loss, and rounding decides
+        # where that is: on six datasets ends differed by up to 3e-7 of the loss and 3e-4 in the vector.
         assert a.loss == pytest.approx(b.loss, rel=1e-6) and a.kernel == b.kernel
-        np.testing.assert_allclose(a.vector, b.vector, atol=1e-2)
+        np.testing.assert_allclose(a.vector, b.vector, atol=1e-3)
     assert executor.tally.batches < executor.tally.calls
 
 
