@@ -72,6 +72,17 @@ def test_the_result_tells_of_the_covariance() -> None:
     assert np.linalg.eigvalsh(cov)[0] >= -1e-12
 
 
+def test_the_nodes_errors_do_not_cancel_in_reported_odds() -> None:
+    """Surrogates may err alike; sets of nodes, drawn for each model by itself, do not."""
+    session = run(load("nested-3", 0).models, 40)
+    assert session.joined and session._coupling is not None
+    assert session._coupling.covariance(np.ones(3), np.zeros(3))[1, 2] > 0.9  # these err alike
+    seeded = zip(session._learners[1:], session._report_seeds[1:], strict=True)
+    two = [learner.report(16, seed).evidence for learner, seed in seeded]
+    sd = session.result().log_bayes_factor(*[m.name for m in session.models[1:]])[1]
+    assert sd >= 0.999 * np.sqrt(sum(evidence.fixed for evidence in two)) > 0.0
+
+
 def unrelated() -> tuple[Model, ...]:
     """Two models that have a parameter in name only."""
 

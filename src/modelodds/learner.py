@@ -366,7 +366,6 @@ class Learner:
 
     def _together(self, found: list[Evidence]) -> Evidence:
         """The evidence by several sets of nodes: the mean of their integrals, with its error."""
-        means = np.array([e.mean for e in found])
-        spread = self._believed(float(np.mean([e.variance for e in found])))
-        spread += self._unexplored() + means.var(ddof=1) / REPLICATES
-        return Evidence(float(special.logsumexp(means)) - np.log(REPLICATES), float(spread))
+        means, variance = np.array([e.mean for e in found]), float(np.mean([e.variance for e in found]))
+        spread = self._believed(variance) + self._unexplored() + float(means.var(ddof=1)) / REPLICATES
+        return Evidence(float(special.logsumexp(means)) - np.log(REPLICATES), spread, spread - variance)
