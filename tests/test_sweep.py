@@ -245,9 +245,21 @@ def test_samplers_are_not_of_other_code_when_the_surrogate_is(tmp_path: Path) ->
     assert (
         code_version("default") == code_version("unheard of") == code_version("round_robin") == code_version()
     )
-    assert code_version("bridge") == code_version("pyvbmc") != code_version()
+    assert code_version("bridge") == code_version("reversible_jump") != code_version()
     rows = pd.DataFrame({"method": ["bridge", "default"], "code": code_version()})
     assert list(up_to_date(rows)) == [False, True] and others(rows, ["method"]) == {code_version(): 1}
+
+
+def test_our_methods_are_not_of_other_code_when_what_runs_a_peer_is(tmp_path: Path) -> None:
+    def hashes() -> tuple[str, str]:
+        return source_hash(tmp_path, peers=False), source_hash(tmp_path, WITHOUT_SURROGATE, peers=True)
+
+    (tmp_path / "baselines" / "peers").mkdir(parents=True)
+    (tmp_path / "baselines" / "peers" / "one.py").write_text("a = 1\n")
+    ours, theirs = hashes()
+    (tmp_path / "baselines" / "peers" / "one.py").write_text("a = 2\n")
+    assert hashes()[0] == ours and hashes()[1] != theirs
+    assert code_version("bridge") != code_version("pyvbmc") == code_version("dynesty") != code_version()
 
 
 def test_rows_are_stamped_with_the_code_of_their_method() -> None:

@@ -2,7 +2,8 @@
 
 It stands in every row of a sweep, as in ``0.1.0+3f9c1a2b``, so that results of different code are never mixed
 unnoticed. It needs no version control, and is the same wherever the same sources are installed. Samplers and
-other libraries do not go through our surrogates, so what changes in these leaves their hash as it is.
+other libraries do not go through our surrogates, so what changes in these leaves their hash as it is; nor do
+our own methods go through what runs other libraries.
 """
 
 from functools import cache
@@ -65,6 +66,7 @@ WITHOUT_SURROGATE = (  # of these, all that methods without one go through
     "experiments/dla.py",
 )
 SURROGATES = ("baselines.ours", "baselines.round_robin")  # modules of the methods that have one
+PEERS = "baselines/peers/"  # of these only other libraries go through
 UNKNOWN = "unknown"  # of rows from before the code was noted
 
 
@@ -73,18 +75,20 @@ def code_version(method: str = "") -> str:
     """Version and hash of the sources that a run of ``method`` goes through; all, if it is not known."""
     from modelodds.baselines import METHODS
 
-    samples = method in METHODS and METHODS[method].module not in SURROGATES
-    return f"{__version__}+{source_hash(PACKAGE, WITHOUT_SURROGATE if samples else CORE)}"
+    module = METHODS[method].module if method in METHODS else SURROGATES[0]
+    sources = CORE if module in SURROGATES else WITHOUT_SURROGATE
+    peer = module.replace(".", "/").startswith(PEERS)
+    return f"{__version__}+{source_hash(PACKAGE, sources, peer)}"
 
 
-def source_hash(package: Path, sources: tuple[str, ...] = CORE) -> str:
+def source_hash(package: Path, sources: tuple[str, ...] = CORE, peers: bool = True) -> str:
     """Eight hexadecimal digits of the ``.py`` files below ``package``, whatever their line ends are.
 
-    Of ``sources`` those that are in CORE count.
+    Of ``sources`` those that are in CORE count; those that are in PEERS only with ``peers``.
     """
     digest = sha256()
     for name, path in sorted((p.relative_to(package).as_posix(), p) for p in package.rglob("*.py")):
-        if name.startswith(CORE) and name.startswith(sources):
+        if name.startswith(CORE) and name.startswith(sources) and (peers or not name.startswith(PEERS)):
             digest.update(name.encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return digest.hexdigest()[:8]
 
