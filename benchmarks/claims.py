@@ -1,7 +1,8 @@
 """What is said of many models, noise, costs and stopping, measured.
 
-``python benchmarks/claims.py [many] [noise] [costs] [stopping] [--seeds 20] [--jobs 2]``: every run is kept
-in results/claims/*.csv, and runs that are there already are skipped.
+``python benchmarks/claims.py [many] [noise] [costs] [stopping] [--problem NAME] [--seeds N] [--jobs 2]``:
+every run is kept in results/claims/*.csv, and runs that are there already are skipped. ``--table`` only shows
+what there is, ``--page docs/claims.md`` writes it into a page of docs.
 
 - many: ten nested regressions (Legendre polynomials of degree 0 to 9); degree 8 made the data with a strong
   highest coefficient, so eight models are hopeless and two are contenders. Share of the evaluations after the
@@ -28,7 +29,8 @@ from modelodds.baselines.ours import run
 from modelodds.cli.bench import show
 from modelodds.experiments.curves import Pair, log_joint, settled_at
 from modelodds.experiments.leaderboard import data_of
-from modelodds.experiments.sweep import sweep
+from modelodds.experiments.page import markdown_table
+from modelodds.experiments.sweep import read, sweep
 from modelodds.problems import load
 from modelodds.problems.base import Problem
 
@@ -175,6 +177,7 @@ CLAIMS: dict[str, Callable[[Task], dict[str, Any]]] = {
     "costs": costs,
     "stopping": stopping,
 }
+SEEDS = {"many": 50, "noise": 20, "costs": 20, "stopping": 20}
 CASES = {
     "many": [("ten", "-")],
     "noise": [(p, s) for p in NOISY for s in ("0.5", "1", "3", "growing")],
@@ -221,17 +224,44 @@ def table(claim: str, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found).reset_index()
 
 
+def known(claim: str, path: Path) -> pd.DataFrame:
+    """What the runs on file say of a claim."""
+    rows = read(path)
+    return table(claim, rows) if len(rows) else pd.DataFrame()
+
+
+def page(folder: Path) -> str:
+    """The page of docs."""
+    files = {claim: folder / f"{claim}.csv" for claim in CLAIMS}
+    made = {c: sorted(set(rows.code)) for c, path in files.items() if len(rows := read(path))}
+    notice = "; ".join(f"`{claim}` by modelodds {', '.join(codes)}" for claim, codes in made.items())
+    tables = {claim: markdown_table(known(claim, path)) for claim, path in files.items()}
+    template = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+    return template.format(notice=f"{notice or 'none'}.", **tables)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("claims", nargs="*", default=list(CLAIMS))
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--problem", nargs="+", help="only these")
+    parser.add_argument("--seeds", type=int, help="20 by default, 50 of ten models")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", type=Path, default=OUT, help="folder of the runs")
+    parser.add_argument("--table", action="store_true", help="run nothing")
+    parser.add_argument("--page", type=Path, help="write a page of docs")
     arguments = parser.parse_args()
     for claim in arguments.claims or list(CLAIMS):
-        tasks = [Task(claim, p, s, seed) for seed in range(arguments.seeds) for p, s in CASES[claim]]
-        rows = [row for done in sweep(tasks, work, OUT / f"{claim}.csv", arguments.jobs) for row in done]
+        cases = [(p, s) for p, s in CASES[claim] if p in (arguments.problem or [p])]
+        tasks = [Task(claim, p, s, n) for n in range(arguments.seeds or SEEDS[claim]) for p, s in cases]
+        out = arguments.out / f"{claim}.csv"
+        if not arguments.table:
+            for _ in sweep(tasks, work, out, arguments.jobs):
+                pass
         print(claim)
-        show(table(claim, pd.DataFrame(rows)))
+        show(known(claim, out))
+    if arguments.page:
+        arguments.page.write_text(page(arguments.out), encoding="utf-8")
+        print(arguments.page)
 
 
 if __name__ == "__main__":

@@ -338,7 +338,7 @@ def test_ours_is_held_against_the_best_peer_of_each_problem() -> None:
         ]
     )
     table = board.standings(rows)
-    found = leaderboard_page.ratios(table).set_index("problem")
+    found = leaderboard_page.ratios(rows).set_index("problem")
     assert found.loc["tails-2", ["default", "best peer", "its", "ratio"]].tolist() == [20, "pyvbmc", 40, 0.5]
     assert found.loc["tails-10", ["d", "ratio"]].tolist() == [10, 2.0]
     assert found.loc["plane", ["best peer", "ratio"]].tolist() == ["none", 0.0]
@@ -349,6 +349,16 @@ def test_ours_is_held_against_the_best_peer_of_each_problem() -> None:
     medians = leaderboard_page.medians(table).set_index("method")
     assert medians.loc["default", "median, d ≤ 6"] == 50 and medians.loc["default", "median, all"] == 225
     assert medians.loc["pyvbmc", "reached, all"] == "2 of 4"
+
+
+def test_a_peer_is_held_against_on_the_data_that_it_has_had() -> None:
+    harder = of("synthetic-2", "default", [900.0, 900.0, 900.0]).assign(data=7)
+    alone = of("plane", "default", [50.0])
+    rows = pd.concat(
+        [of("synthetic-2", "default", [20.0]), harder, of("synthetic-2", "pyvbmc", [40.0]), alone]
+    )
+    found = leaderboard_page.ratios(rows)
+    assert found[["problem", "default", "its", "ratio"]].to_numpy().tolist() == [["synthetic-2", 20, 40, 0.5]]
 
 
 def test_the_page_says_where_the_worst_run_is_far_off() -> None:

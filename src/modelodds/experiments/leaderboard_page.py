@@ -26,8 +26,8 @@ def write(rows: pd.DataFrame, out: Path) -> list[Path]:
         "notice": _notice(rows),
         "within": f"{WITHIN:g}",
         "needed": markdown_table(needed(table)),
-        "ratios": markdown_table(ratios(table)),
-        "verdict": _verdict(ratios(table)),
+        "ratios": markdown_table(ratios(rows)),
+        "verdict": _verdict(ratios(rows)),
         "medians": markdown_table(medians(table)),
         "calibration": markdown_table(_percent(calibration(rows))),
         "by_dimension": markdown_table(_percent(by_dimension(rows))),
@@ -58,19 +58,24 @@ def needed(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Ours against the best peer of each problem."""
+def ratios(rows: pd.DataFrame) -> pd.DataFrame:
+    """Ours against the best peer of each problem, both on data that both have had: some are harder."""
+    runs = rows.drop_duplicates(["problem", "data", "method", "seed"])
     found = []
-    for problem in _problems(table):
-        mine = table[table.problem == problem].set_index("method").needed
-        peers = mine[mine.index.isin(PEERS)]
-        if OURS not in mine or peers.empty:
+    for problem in _problems(runs):
+        mine = runs[(runs.problem == problem) & (runs.method == OURS)]
+        pairs = []
+        for peer in PEERS:
+            other = runs[(runs.problem == problem) & (runs.method == peer)]
+            ours, theirs = (a[a.data.isin(b.data)].needed for a, b in ((mine, other), (other, mine)))
+            if len(ours):
+                pairs.append((float(theirs.median()), peer, float(ours.median())))
+        if not pairs:
             continue
-        best = str(peers.idxmin())
-        reached = np.isfinite([mine[OURS], peers[best]])
-        ratio = mine[OURS] / peers[best] if reached.any() else np.nan
-        row = {"problem": problem, "d": dimension(problem), OURS: mine[OURS]}
-        found.append(row | {"best peer": best if reached[1] else "none", "its": peers[best], "ratio": ratio})
+        its, best, own = min(pairs)
+        ratio = own / its if np.isfinite([own, its]).any() else np.nan
+        row = {"problem": problem, "d": dimension(problem), OURS: own}
+        found.append(row | {"best peer": best if np.isfinite(its) else "none", "its": its, "ratio": ratio})
     return pd.DataFrame(found, columns=["problem", "d", OURS, "best peer", "its", "ratio"])
 
 
