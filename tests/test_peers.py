@@ -17,6 +17,7 @@ from modelodds import Model, Prior, Result
 from modelodds.baselines import METHODS
 from modelodds.baselines.base import Meter
 from modelodds.baselines.peers import base, bobe, dynesty, nautilus, pyvbmc
+from modelodds.baselines.peers.space import Space
 from modelodds.errors import BudgetError, OptionError
 from modelodds.problems import load
 
@@ -122,20 +123,22 @@ def normal_transform(u: np.ndarray) -> np.ndarray:
     return stats.norm.ppf(u, [1.0, -1.0], [1.0, 2.0])
 
 
-def test_pyvbmc_works_in_theta_where_the_prior_has_a_density_there() -> None:
+def test_peers_work_in_theta_where_the_prior_has_a_density_there() -> None:
     marginals = {"a": stats.norm(1.0, 1.0), "b": stats.uniform(0.0, 2.0), "c": 3.0}
-    space = pyvbmc._space(Prior(marginals))
+    space = Space.of(Prior(marginals))
     np.testing.assert_allclose(space.hard, [[-np.inf, 0.0], [np.inf, 2.0]])
     np.testing.assert_allclose(space.plausible, [[1 - 0.99446, 0.32], [1 + 0.99446, 1.68]], atol=1e-5)
     np.testing.assert_allclose(space.theta(np.array([[0.1, 0.2]])), [[0.1, 0.2, 3.0]])
     assert space.log_prior(np.array([1.0, 1.0])) == pytest.approx(stats.norm.logpdf(0) - np.log(2))
+    np.testing.assert_allclose(space.box(0.9), [[1 - 1.64485, 0.0], [1 + 1.64485, 2.0]], atol=1e-5)
 
-    joint = pyvbmc._space(Prior.from_density(normal_density, normal_draws, ["a", "b"]))
+    joint = Space.of(Prior.from_density(normal_density, normal_draws, ["a", "b"]))
     assert joint.natural and np.isinf(joint.hard).all()
     np.testing.assert_allclose(joint.plausible, [[0.0, -3.0], [2.0, 1.0]], atol=0.2)
     assert joint.log_prior(np.array([1.0, 2.0])) == pytest.approx(normal_density(np.array([1.0, 2.0])))
+    np.testing.assert_allclose(joint.box(0.9), [[1 - 1.64, -1 - 3.29], [1 + 1.64, -1 + 3.29]], atol=0.4)
 
-    cube = pyvbmc._space(Prior.from_transform(normal_transform, ["a", "b"]))
+    cube = Space.of(Prior.from_transform(normal_transform, ["a", "b"]))
     assert not cube.natural
     np.testing.assert_allclose(cube.plausible, [[-1.0, -1.0], [1.0, 1.0]], atol=0.1)
     assert cube.log_prior(np.zeros(2)) == pytest.approx(-np.log(2 * np.pi))
@@ -191,11 +194,14 @@ def test_bobe_in_few_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_bobe_claims_half_the_distance_between_its_bounds() -> None:
-    gate = base.Gate(Meter([Model("m", Counted(0.0), Prior({"a": stats.norm()}))], 9).targets()[0], 9)
+    model = Model("m", Counted(0.0), Prior({"a": stats.norm()}))
+    gate, space = base.Gate(Meter([model], 9).targets()[0], 9), Space.of(model.prior)
     samples = {"x": np.array([[0.5], [0.9]]), "weights": np.array([0.5, 0.5]), "logl": np.zeros(2)}
-    found = bobe._found(gate, {"logz": {"mean": -3.0, "upper": -2.5, "lower": -3.1}, "samples": samples})
+    found = bobe._found(
+        gate, space, {"logz": {"mean": -3.0, "upper": -2.5, "lower": -3.1}, "samples": samples}
+    )
     assert found.stages[0].log_evidence == -3.0 and found.stages[0].sd == pytest.approx(0.3)
-    assert not bobe._found(gate, {"logz": {}, "samples": samples}).stages
+    assert not bobe._found(gate, space, {"logz": {}, "samples": samples}).stages
 
 
 @pytest.mark.parametrize("module", [pyvbmc, bobe, dynesty, nautilus])
