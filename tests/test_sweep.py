@@ -208,6 +208,15 @@ def test_redo_runs_again_what_other_code_has_made(tmp_path: Path) -> None:
     assert others(read(out), ["name", "number"]) == {} and len(read(out)) == 9
 
 
+def test_names_that_look_like_numbers_are_known_again(tmp_path: Path) -> None:
+    """A file says 1 and 0.5 of settings "1" and "0.5"."""
+    out, tasks = tmp_path / "rows.csv", [Task(name, 0) for name in ("0.5", "1", "growing")]
+    work = Counted(lambda task: [task._asdict()])
+    list(sweep(tasks[:2], work, out))
+    list(sweep(tasks, work, out))
+    assert work.done == tasks and len(read(out)) == 3
+
+
 def test_redo_of_a_whole_file_starts_it_anew(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
     pd.DataFrame(one(TASKS[0])).to_csv(out, index=False)

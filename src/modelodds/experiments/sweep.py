@@ -20,6 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from modelodds.experiments.provenance import code_version, up_to_date
@@ -237,5 +238,12 @@ def _groups(frame: pd.DataFrame, key: list[str]) -> Iterable[tuple[Any, pd.DataF
 
 
 def _plain(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The same whether it comes from a task or from a file."""
-    return tuple(v.item() if hasattr(v, "item") else v for v in values)
+    """The same whether it comes from a task or from a file, where a string of digits is read as a number."""
+    return tuple(_number(v.item() if hasattr(v, "item") else v) for v in values)
+
+
+def _number(value: Any) -> Any:
+    try:
+        return float(value) if isinstance(value, str) and np.isfinite(float(value)) else value
+    except ValueError:
+        return value
