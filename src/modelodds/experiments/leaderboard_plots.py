@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import special
 
 from modelodds.baselines import METHODS
+from modelodds.experiments import figures
 from modelodds.experiments.leaderboard import errors, picked, telling
 from modelodds.plots import PALETTE
 
@@ -97,10 +98,9 @@ def draw_calibration(rows: pd.DataFrame) -> Figure:
 
 def save(rows: pd.DataFrame, standings: pd.DataFrame, folder: Path) -> list[Path]:
     """Both figures as PNG and SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, figure in (("needed", draw_needed(standings)), ("calibration", draw_calibration(rows))):
-        for ending in ("png", "svg"):
-            written.append(folder / f"leaderboard-{name}.{ending}")
-            figure.savefig(written[-1], dpi=150)
-    return written
+    drawn = {"needed": draw_needed(standings), "calibration": draw_calibration(rows)}
+    return [
+        path
+        for name, figure in drawn.items()
+        for path in figures.save(figure, folder / f"leaderboard-{name}")
+    ]
