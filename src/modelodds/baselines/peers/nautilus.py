@@ -1,9 +1,9 @@
 """Nested sampling through nautilus (Lange 2023), with its defaults.
 
-2000 live points, four neural networks, ten thousand effective points, and the exploration discarded, as its
-documents recommend for an unbiased evidence. Its claim is one over the root of its effective sample size.
-Before the run has ended, and if the calls end first, there is no estimate. For nautilus with few calls there
-is ``nested``.
+``run()`` as its first page has it: 2000 live points, four neural networks, ten thousand effective points, and
+what it saw while exploring kept, which biases it a little and spares it calls. Its claim is one
+over the root of its effective sample size. Before the run has ended, and if the calls end first, there is no
+estimate. For nautilus with few calls there is ``nested``.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ def _sample(gate: Gate, seed: int) -> Found:
         seed=seed,
     )
     try:
-        sampler.run(discard_exploration=True)
+        sampler.run()
     except OutOfBudget:
         return gate.nothing()
     points, log_weight, _ = sampler.posterior()
