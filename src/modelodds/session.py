@@ -262,7 +262,12 @@ class Session:
             raise ModelError(f"there is no model {model!r}; the models are {', '.join(names)}")
         i = names.index(model)
         prior, theta = self.models[i].prior, np.array(theta, dtype=float)
-        if theta.shape != (len(prior.names),) or not np.isfinite(prior.log_density_theta(theta)):
+        if theta.shape != (len(prior.names),):
+            raise PriorError(
+                f"theta has {theta.size} numbers; model {model!r} has {len(prior.names)}: "
+                f"{', '.join(prior.names)}"
+            )
+        if not np.isfinite(prior.log_density_theta(theta)):
             raise PriorError(f"theta = {theta.tolist()} is not inside the prior of model {model!r}")
         query = Query(self._next_id, model, theta)
         self._learners[i].ask(query.id, prior.to_x(theta))
