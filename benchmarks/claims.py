@@ -162,12 +162,17 @@ def stopping(task: Task) -> dict[str, Any]:
     problem = load(task.problem, data_of(task.problem, task.seed))
     result = compare(problem.models, budget=500, rng=task.seed, progress=False)
     z, true = np.array(list(result.probabilities.values())), special.softmax(log_joint(problem))
-    best = int(np.argmax(z))
+    best, pair = int(np.argmax(z)), Pair.of(problem)
+    found, sd = result.log_odds(pair.first, pair.second)
     return {
         "status": result.status,
         "evaluations": len(result.evaluations),
         "z_error": float(abs(z[best] - true[best])),
         "right": bool(best == int(np.argmax(true))),
+        "log_odds": found,
+        "log_odds_sd": sd,
+        "error": found - pair.log_odds,
+        "truth_error": problem.error,
     }
 
 
@@ -213,16 +218,38 @@ def table(claim: str, rows: pd.DataFrame) -> pd.DataFrame:
         found |= {"given": groups.given.median(), "ignored": groups.ignored.median()}
         found["ratio"] = found["given"] / found["ignored"]
     if claim == "stopping":
+        rows = held(rows)
+        groups = rows.groupby(["problem", "setting"], sort=False)
+        ended = rows[rows.status == "settled"].groupby(["problem", "setting"], sort=False)
         found |= {
             "settled": groups.status.apply(lambda s: float((s == "settled").mean())),
             "evaluations": groups.evaluations.median(),
             "z error (worst)": groups.z_error.max(),
-            "in 0.01": rows[rows.status == "settled"]
-            .groupby(["problem", "setting"], sort=False)
-            .z_error.apply(lambda e: float((e <= 0.01).mean())),
+            "in 0.01": ended.in_z.mean(),
+            "odds in 2 sd": ended.in_odds.mean(),
             "right": groups.right.mean(),
         }
     return pd.DataFrame(found).reset_index()
+
+
+def held(rows: pd.DataFrame) -> pd.DataFrame:
+    """Whether each run's claims hold: the probability's 0.01, and two standard deviations of the log-odds."""
+    sd = np.hypot(rows.log_odds_sd, np.sqrt(2.0) * rows.truth_error)
+    return rows.assign(in_z=rows.z_error <= 0.01, in_odds=rows.error.abs() <= 2.0 * sd)
+
+
+def verdict(path: Path) -> str:
+    """How often a run that ended by itself was wrong by more than it claimed."""
+    rows = read(path)
+    if rows.empty:
+        return ""
+    ended = held(rows[rows.status == "settled"])
+    wrong, odds = int((~ended.in_z).sum()), int((~ended.in_odds).sum())
+    return (
+        f"Of {len(rows)} runs {len(ended)} settled. The probability of {wrong} of these was off by more than "
+        f"the 0.01 that they claim (at most {ended.z_error.max():.2g}), the log-odds of {odds} by more than "
+        "two of their standard deviations."
+    )
 
 
 def known(claim: str, path: Path) -> pd.DataFrame:
@@ -238,7 +265,7 @@ def page(folder: Path) -> str:
     notice = "; ".join(f"`{claim}` by modelodds {', '.join(codes)}" for claim, codes in made.items())
     tables = {claim: markdown_table(known(claim, path)) for claim, path in files.items()}
     template = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    return template.format(notice=f"{notice or 'none'}.", **tables)
+    return template.format(notice=f"{notice or 'none'}.", ended=verdict(files["stopping"]), **tables)
 
 
 def main() -> None:

@@ -89,6 +89,8 @@ def test_run_agrees_with_the_closed_form(tmp_path: Path, monkeypatch: pytest.Mon
     import linear_or_quadratic as example
 
     file, json, figure = EXAMPLES / "linear_or_quadratic.py", tmp_path / "r.json", tmp_path / "r.png"
+    code, output = invoke("run", file, "--budget", 40, "--json", json, "--figure", tmp_path / "r.xyz")
+    assert code == 2 and "end its name in one of .png, .svg, .pdf" in output and not json.exists()
     code, output = invoke("run", file, "--budget", 40, "--json", json, "--figure", figure, "--quiet")
     assert (
         code == 0 and output.startswith("linear is favoured") and f"figure {figure}, result {json}" in output

@@ -68,6 +68,37 @@ def test_a_study_without_python(study: Path) -> None:
     assert len(json.loads(invoke("evaluations", ledger, "--json")[1])) == 2  # nothing was made again
 
 
+LEVELS = """
+from scipy import stats
+from modelodds import Model
+
+def model(name, at):
+    return Model(name, lambda theta: stats.norm.logpdf(theta[0], at), {"x": stats.norm()})
+
+models = [model("near", 0.0), model("far", 4.0)]
+"""
+
+
+def test_rules_end_a_run_and_others_have_it_go_on(tmp_path: Path) -> None:
+    file, ledger = tmp_path / "models.py", tmp_path / "run.db"
+    file.write_text(LEVELS)
+    code, output = invoke("run", file, "--budget", 40, "--stop", "Budget(13)", "--ledger", ledger, "--quiet")
+    assert code == 0 and "13 evaluations were made" in " ".join(output.split())
+    assert "13 evaluations were made" in " ".join(invoke("resume", ledger, "--quiet")[1].split())
+    code, output = invoke("resume", ledger, "--stop", "Budget(15) | WallTime(3600)", "--quiet")
+    assert code == 0 and "15 evaluations were made" in " ".join(output.split())
+    code, output = invoke("run", file, "--budget", 40, "--stop", "Budget")
+    assert code == 2 and "'Budget' is no stopping rule" in output
+
+
+def test_a_study_may_say_when_to_stop(study: Path) -> None:
+    study.write_text(STUDY.replace("budget = 10", 'budget = 10\nstop = "Budget(1)"'))
+    assert "1 evaluations were made" in " ".join(invoke("run", study, "--quiet")[1].split())
+    study.write_text(STUDY.replace("budget = 10", 'budget = 10\nstop = "Budget(1"'))
+    code, output = invoke("run", study)
+    assert code == 2 and "study.toml, line 2: 'Budget(1' is no stopping rule" in output
+
+
 def test_a_bad_study_names_the_line(study: Path) -> None:
     study.write_text(STUDY.replace("prior.x = 2.5", "prior.x = 'much'"))
     code, output = invoke("run", study)

@@ -73,7 +73,7 @@ def test_information_about_the_odds_is_that_of_gaussian_conditioning(k: int) -> 
     after = own - seen @ np.linalg.solve(contrast @ cov @ contrast.T, seen)
     found = worth("log_odds", np.zeros(k), cov, with_evidences[None] / np.sqrt(own))
     np.testing.assert_allclose(found, 0.5 * np.log(own / after), rtol=1e-9)
-    # The same in the form of MATH.md, section 3, the ray being that of ones.
+    # The same in another form, the ray being that of ones.
     inverse, ones = np.linalg.inv(cov), np.ones(k)
     ray = inverse - np.outer(inverse @ ones, ones @ inverse) / (ones @ inverse @ ones)
     np.testing.assert_allclose(odds_precision(cov), ray, rtol=1e-6, atol=1e-8)

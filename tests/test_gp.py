@@ -193,7 +193,7 @@ def test_pending_points_leave_the_mean_and_downdate_the_covariance(surrogate: Su
     exact = expected - to @ np.linalg.solve(own + nugget * np.eye(3), to.T)
     np.testing.assert_allclose(cov(surrogate, a, a, gp), exact, atol=1e-8 * variance)
     assert np.all(np.diag(cov(surrogate, a, a, gp)) <= np.diag(expected) + 1e-9 * variance)
-    # MATH.md section 5, one point after the other and without the nugget: equal up to the nugget's share of
+    # A batch: one point after the other and without the nugget: equal up to the nugget's share of
     # the variances at the pending points.
     step, rest = expected, cov(surrogate, pending, pending)
     cross = to

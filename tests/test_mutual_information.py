@@ -250,7 +250,7 @@ def test_noise_enters_the_denominator() -> None:
         with_noise, without = (np.asarray(score(x, view, rule=rule, spec=PLAIN)) for view in (noisy, quiet))
         return with_noise / without
 
-    # MATH.md, section 5: tau^2 is added to C(x, x), of which variances of 1e-3 keep twelve digits.
+    # Noise (docs/method.md): tau^2 is added to C(x, x), of which variances of 1e-3 keep twelve digits.
     np.testing.assert_allclose(ratio("log_odds"), variance / (variance + 0.5), rtol=1e-9)
     np.testing.assert_allclose(
         ratio("mutual_information"), np.expm1(variance) / np.expm1(variance + 0.5), rtol=1e-9

@@ -8,7 +8,7 @@ from scipy import stats
 
 from example_models import bell, gap, gaussian, log_evidence, null
 from modelodds import Model, Session
-from modelodds.errors import BudgetError, ModelOddsError, OptionError, QueryError
+from modelodds.errors import BudgetError, ModelOddsError, OptionError, PriorError, QueryError
 from modelodds.evaluate import evaluate
 from modelodds.method import Method
 from modelodds.session import Query
@@ -265,3 +265,9 @@ def test_fixed_parameters_come_with_every_query() -> None:
     model = Model("m", bell(0.0, 1.0), {"x": stats.norm(), "k": 2.0, "y": stats.uniform(3, 1)})
     for query in Session([model]).ask(5):
         assert query.theta.shape == (3,) and query.theta[1] == 2.0 and 3 <= query.theta[2] <= 4
+
+
+def test_an_evaluation_with_too_many_numbers_is_refused_with_the_names() -> None:
+    session = Session([gaussian("a")])
+    with pytest.raises(PriorError, match="theta has 2 numbers; model 'a' has 1: x"):
+        session.add("a", [0.0, 1.0], 0.0)

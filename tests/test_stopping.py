@@ -1,5 +1,6 @@
 """When a run stops: each rule, their combinations, and what ends a run that is not told otherwise."""
 
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from modelodds.stopping import (
     SETTLED,
     BestIsBest,
     Budget,
+    EvidenceKnown,
     LogOddsKnown,
     Never,
     NoProgress,
@@ -26,6 +28,7 @@ from modelodds.stopping import (
     Rule,
     WallTime,
 )
+from modelodds.stopping import rule as from_text
 
 EASY = "tails-2"
 
@@ -84,6 +87,83 @@ def test_log_odds_known_is_of_the_two_most_probable_models() -> None:
         "the log-odds of ann against cy are known to within 0.051 nats"
     )
     assert reason(LogOddsKnown(9.0), Fake(belief((0.0,), (0.01,)))) is None  # one model has no odds
+
+
+def test_large_log_odds_need_only_be_known_to_a_share_of_themselves() -> None:
+    far = belief((0.0, -20.0), (0.08, 0.06))
+    assert reason(LogOddsKnown(0.05), Fake(far)) is None
+    assert reason(LogOddsKnown(0.05, relative=0.004), Fake(far)) is None
+    text = "the log-odds of ann against bob are known to within 1 % of themselves"
+    assert reason(LogOddsKnown(0.05, relative=0.01), Fake(far)) == text
+    assert reason(LogOddsKnown(0.05, relative=0.01), Fake(belief((0.0, -9.0), (0.08, 0.06)))) is None
+    prior = (np.exp(11.0), 1.0)  # prior odds count: 11 and 9 are 20
+    found = Fake(belief((0.0, -9.0), (0.08, 0.06), prior), prior=prior)
+    assert reason(LogOddsKnown(0.05, relative=0.01), found) == text
+
+
+def test_evidence_known_is_of_every_model() -> None:
+    sure, unsure = belief((0.0, -1.0), (0.03, 0.04)), belief((0.0, -1.0), (0.03, 0.06))
+    assert reason(EvidenceKnown(0.05), Fake(unsure)) is None
+    assert reason(EvidenceKnown(0.05), Fake(sure)) == "all log-evidences are known to within 0.05 nats"
+    assert reason(EvidenceKnown(0.05, patience=2), Fake(unsure, sure)) is None
+    text = "the log-evidence of ann is known to within 0.1 nats (for 2 evaluations now)"
+    assert reason(EvidenceKnown(0.1, patience=2), Fake(*2 * [belief((3.0,), (0.09,))])) == text
+    assert reason(EvidenceKnown(9.0), Fake(belief((0.0,), (1.0,)), None)) is None
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: BestIsBest(99), "BestIsBest needs a number from 0 to 1 for p, not 99."),
+        (lambda: LogOddsKnown(-1), "LogOddsKnown needs a number of 0 or more for sd, not -1."),
+        (lambda: LogOddsKnown(float("nan")), "not nan"),
+        (lambda: WallTime("1h"), "WallTime needs a number of 0 or more for seconds, not '1h'."),
+        (lambda: Budget(2.5), "Budget needs a whole number of 1 or more for n, not 2.5."),
+        (lambda: ProbabilityKnown(0.1, patience=0), "needs a whole number of 1 or more for patience, not 0."),
+        (lambda: NoProgress(True), "not True"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_refused(make: Callable[[], Rule], says: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(says)):
+        make()
+
+
+def test_a_rule_as_text_says_what_is_wrong_with_its_numbers() -> None:
+    with pytest.raises(OptionError, match="from 0 to 1 for p, not 99"):
+        from_text("BestIsBest(99) | Never()")
+
+
+def test_a_rule_as_text_is_that_rule() -> None:
+    for made in (
+        SETTLED,
+        BestIsBest(0.99) & LogOddsKnown(0.2) | WallTime(3600),
+        Never(),
+        EvidenceKnown(sd=1),
+    ):
+        assert from_text(f" {made!r}") == made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "BestIsBest",
+        "Best(3)",
+        "BestIsBest(p=a)",
+        "Never(1)",
+        "Never() + Never()",
+        "Never() |",
+        "1 | Never()",
+        "Budget(__import__('os').getpid())",
+        "().__class__",
+        "Budget(*[1])",
+        "Budget(n=1, m=2)",
+        "Budget(**{})",
+    ],
+)
+def test_a_text_that_is_no_rule_is_refused_with_those_there_are(text: str) -> None:
+    with pytest.raises(OptionError, match=r"no stopping rule.*BestIsBest.*Never"):
+        from_text(text)
 
 
 def test_probability_known_is_of_the_most_probable_model() -> None:

@@ -17,7 +17,7 @@ from modelodds.model import Model, check_models
 from modelodds.recorder import Recorder
 from modelodds.result import Result
 from modelodds.session import Query, Session
-from modelodds.stopping import SETTLED, Rule
+from modelodds.stopping import Rule, settled
 
 if TYPE_CHECKING:
     from modelodds.progress import Progress
@@ -55,7 +55,7 @@ def compare(
     stop : Rule or callable, optional
         When to end early: rules of :mod:`modelodds.stopping`, combined with ``|`` and ``&``, or a function
         that is called with the :class:`Session` after each batch. Left out, the run ends when the answer is
-        settled: probabilities and log-odds known to within 0.01. ``stop=Never()`` spends the budget.
+        settled (``stopping.SETTLED``): next to nothing is left to learn. ``stop=Never()`` spends the budget.
     method : str or Method
         ``"default"``, ``"paper"``, or a ``Method(...)``.
     batch : int
@@ -179,7 +179,7 @@ class _Run:
             return None
         if self.failures.too_many(session.n_failures, session.n_evaluations):
             return _ended("failures")
-        rule = SETTLED if self.stop is None else self.stop
+        rule = settled(len(session.models)) if self.stop is None else self.stop
         reason = rule.check(session) if isinstance(rule, Rule) else rule(session)
         self.recorder.check(session)
         if reason:
@@ -196,6 +196,10 @@ def _check(budget: Any, batch: Any, stop: Any, executor: Any, ledger: Any, failu
     for name, value in (("budget", budget), ("batch", batch)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise BudgetError(f"{name} must be a whole number of evaluations, 1 or more, not {value!r}.")
+    if isinstance(stop, type):
+        raise OptionError(f"stop is the class {stop.__name__}; give a rule, such as BestIsBest(0.99).")
+    if isinstance(stop, type):
+        raise OptionError(f"stop is the class {stop.__name__}; give a rule, such as BestIsBest(0.99).")
     if stop is not None and not (isinstance(stop, Rule) or callable(stop)):
         raise OptionError(
             "stop must be a rule, such as BestIsBest(0.99), or a function of the session that says when; "

@@ -106,6 +106,8 @@ def read(path: str | os.PathLike[str]) -> Contents:
 
 def inspect(path: str | os.PathLike[str]) -> Contents:
     """Rows of a journal up to the first damage, if there is any."""
+    if Path(path).is_dir():
+        raise LedgerError(f"{path} is a folder; name a file in it, such as {Path(path) / 'run.db'}.")
     if not Path(path).is_file():
         raise LedgerError(f"there is no ledger {path}.")
     try:

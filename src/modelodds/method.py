@@ -1,6 +1,8 @@
 """The choices that make a method, and the two presets."""
 
+import math
 from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
 from modelodds.acquisition import ACQUISITIONS
@@ -121,6 +123,13 @@ class Method:
             )
         if self.coupling == "shared" and (why := self._uncoupled()) is not None:
             raise OptionError(why)
+        for option, kind in (("initial", Real), ("initial_extra", Integral), ("n_nodes", Integral)):
+            value = getattr(self, option)
+            if isinstance(value, bool) or not isinstance(value, kind) or not math.isfinite(value):
+                whole = "whole " if kind is Integral else ""
+                raise OptionError(f"{option} must be a {whole}number, not {value!r}.")
+        if self.initial < 0:
+            raise OptionError(f"initial={self.initial!r} would be less than no points; use 0 or more.")
         if self.n_nodes < 64:
             raise OptionError(f"n_nodes={self.n_nodes} is too few to integrate with; use 64 or more.")
 

@@ -24,7 +24,8 @@ class Model:
         What to call it; unique in a comparison.
     log_likelihood
         Takes theta, shape (p,), in the order of the prior's names, and returns the natural log of the
-        likelihood; or the pair of it and its standard error when it is noisy.
+        likelihood; or the pair of it and its standard error when it is noisy. Constants count: a factor left
+        out of one model's likelihood is a factor in its odds. All models must be of the same data.
     prior
         A `Prior`, or the dictionary of components to make one from.
     prior_probability
@@ -160,6 +161,8 @@ def check_models(models: Iterable[Model]) -> tuple[Model, ...]:
         raise ModelError(
             f"models must be a list such as [model_1, model_2], not a single {type(models).__name__}"
         )
+    if isinstance(models, Mapping):
+        raise ModelError("models is a dictionary; give list(models.values())")
     checked = tuple(models)
     if not checked:
         raise ModelError("models is empty; give at least one Model")

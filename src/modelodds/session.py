@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,19 +26,16 @@ from modelodds.evaluate import Outcome, read_value
 from modelodds.evidence import Evidence
 from modelodds.family import Family
 from modelodds.learner import Learner
+from modelodds.log import Log
 from modelodds.method import PRESETS, Method, resolve_method
 from modelodds.model import Model, check_models
 from modelodds.precision import make_room, one_blas_thread
 from modelodds.result import Result
 from modelodds.settings import settings
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Array = NDArray[np.float64]
 
 KEPT_DRAWS = 2000  # posterior draws of each model in a result
-SHORTEST = 1e-3  # seconds: what an evaluation takes at least, our own computing included
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +116,7 @@ class Session:
         self._queries: dict[int, Query] = {}
         self._next_id = 0
         self._asked = [0] * len(self.models)
-        self._log: list[dict[str, Any]] = []
+        self._log = Log(self.models)
         self._history: list[dict[str, float]] = []
         self._beliefs: dict[int, Belief] = {}  # by how many evaluations there were
         self._started = time.monotonic()
@@ -153,31 +150,38 @@ class Session:
 
     def _from_acquisition(self) -> tuple[int, Array] | None:
         """The most informative point of all models' spaces (eqs. 16-17)."""
-        active = [i for i, learner in enumerate(self._learners) if not (learner.settled or learner.given_up)]
-        tries = {
-            i: len(self._learners[i].out) + len(self._learners[i].barren)
-            for i in active
-            if not self._learners[i].known
-        }
-        active = [i for i in active if i not in tries]
-        if tries:  # no finite value yet: look on where the prior says, in turn with the rest
-            i = min(tries, key=lambda i: tries[i])
-            if not active or tries[i] * len(self.models) <= self._next_id:
-                return i, self._prior_point(i)
-        if not active:
-            return None
+        open_ones = [i for i, learn in enumerate(self._learners) if not (learn.settled or learn.given_up)]
+        active = [i for i in open_ones if self._learners[i].known]
+        blind = self._least_tried([i for i in open_ones if i not in active], alone=not active)
+        if blind is not None or not active:
+            return blind
         self._update()
-        rule, early = self._rule(), self.in_design  # with some of the design out, evidences are mere guesses
-        costs = self._costs()
-        for i in (
-            sorted(active, key=lambda i: costs[i]) if not early else ()
-        ):  # cheap summits are hints to all
+        rule, costs = self._rule(), self._costs()
+        if self.in_design:  # with some of it out, evidences are mere guesses
+            return self._in_turn(rule, active)
+        for i in sorted(active, key=lambda i: costs[i]):  # cheap summits are hints to all
             step = self._learners[i].uphill(self._next_id, self._learners)
             if step is not None:
                 return i, step
-        if early or self.method.allocation == "in_turn":
-            i = min(active, key=lambda i: self._asked[i])
-            return i, self._learners[i].propose(rule).x
+        if self.method.allocation == "in_turn":
+            return self._in_turn(rule, active)
+        return self._best(rule, active, costs)
+
+    def _least_tried(self, models: list[int], alone: bool) -> tuple[int, Array] | None:
+        """Of models without a finite value yet, one more look where the prior says, in turn with the rest."""
+        if not models:
+            return None
+        tries = {i: len(self._learners[i].out) + len(self._learners[i].barren) for i in models}
+        i = min(tries, key=lambda i: tries[i])
+        return (i, self._prior_point(i)) if alone or tries[i] * len(self.models) <= self._next_id else None
+
+    def _in_turn(self, rule: str, active: list[int]) -> tuple[int, Array]:
+        """The best point of the model that was asked least."""
+        i = min(active, key=lambda i: self._asked[i])
+        return i, self._learners[i].propose(rule).x
+
+    def _best(self, rule: str, active: list[int], costs: Array) -> tuple[int, Array]:
+        """The best of all models' best points, for what it costs."""
         if self._coupling is not None and self.joined:
             rivals = self._rivals(pending=False)
             return self._coupling.choose(rule, active, rivals.mean, rivals.variance, costs)
@@ -193,12 +197,7 @@ class Session:
             return np.ones(len(self.models))
         if self.method.costs == "given":
             return np.array([m.cost for m in self.models])
-        seconds: dict[str, list[float]] = {m.name: [] for m in self.models}
-        for row in self._log:
-            if np.isfinite(row["seconds"]):
-                seconds[row["model"]].append(max(row["seconds"], SHORTEST))
-        known = np.array([np.mean(s) if s else np.nan for s in seconds.values()])
-        return np.where(np.isnan(known), np.nanmean(known) if np.isfinite(known).any() else 1.0, known)
+        return self._log.seconds()
 
     def _rule(self) -> str:
         if self.method.acquisition != "auto":
@@ -262,7 +261,12 @@ class Session:
             raise ModelError(f"there is no model {model!r}; the models are {', '.join(names)}")
         i = names.index(model)
         prior, theta = self.models[i].prior, np.array(theta, dtype=float)
-        if theta.shape != (len(prior.names),) or not np.isfinite(prior.log_density_theta(theta)):
+        if theta.shape != (len(prior.names),):
+            raise PriorError(
+                f"theta has {theta.size} numbers; model {model!r} has {len(prior.names)}: "
+                f"{', '.join(prior.names)}"
+            )
+        if not np.isfinite(prior.log_density_theta(theta)):
             raise PriorError(f"theta = {theta.tolist()} is not inside the prior of model {model!r}")
         query = Query(self._next_id, model, theta)
         self._learners[i].ask(query.id, prior.to_x(theta))
@@ -295,18 +299,7 @@ class Session:
         return self._learners[[m.name for m in self.models].index(query.model)]
 
     def _note(self, query: Query, outcome: Outcome, seconds: float) -> None:
-        names = self._learner(query).model.prior.names
-        self._log.append(
-            {"id": query.id, "model": query.model}
-            | dict(zip(names, query.theta.tolist(), strict=True))
-            | {
-                "log_likelihood": outcome.value,
-                "standard_error": outcome.standard_error,
-                "status": outcome.status,
-                "reason": outcome.reason,
-                "seconds": seconds,
-            }
-        )
+        self._log.note(query.id, self._learner(query).model, query.theta, outcome, seconds)
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -331,7 +324,7 @@ class Session:
     @property
     def n_failures(self) -> int:
         """Evaluations that gave no value."""
-        return sum(row["status"] == "failed" for row in self._log)
+        return self._log.n_failures
 
     @property
     def in_design(self) -> bool:
@@ -380,10 +373,7 @@ class Session:
 
     def counts(self) -> dict[str, int]:
         """Evaluations answered so far, per model."""
-        counts = dict.fromkeys((m.name for m in self.models), 0)
-        for row in self._log:
-            counts[row["model"]] += 1
-        return counts
+        return self._log.counts()
 
     def belief(self) -> Belief:
         """Where the comparison stands."""
@@ -427,7 +417,7 @@ class Session:
             log_evidence_cov=belief.cov,
             draws={m.name: report.draws for m, report in zip(self.models, reports, strict=True)},
             parameters={m.name: m.prior.names for m in self.models},
-            evaluations=self._evaluations(),
+            evaluations=self._log.table(),
             history=pd.DataFrame(self._history),
             status=status,
             message=message,
@@ -438,22 +428,6 @@ class Session:
             diagnostics={m.name: kept for m, kept in zip(self.models, examined, strict=True) if kept},
             settings=settings(self.models, self.method),
         )
-
-    def _evaluations(self) -> "pd.DataFrame":
-        import pandas as pd
-
-        parameters = dict.fromkeys(name for m in self.models for name in m.prior.names)
-        columns = [
-            "id",
-            "model",
-            *parameters,
-            "log_likelihood",
-            "standard_error",
-            "status",
-            "reason",
-            "seconds",
-        ]
-        return pd.DataFrame(self._log, columns=columns)
 
 
 def _check_rule(method: Method, n_models: int) -> None:

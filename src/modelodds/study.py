@@ -20,6 +20,7 @@ from modelodds.failures import Failures
 from modelodds.method import PRESETS
 from modelodds.model import Model, check_models
 from modelodds.prior import Prior
+from modelodds.stopping import Rule, rule
 
 Place = tuple[str | int, ...]  # where in a study: ("models", 0, "prior", "slope")
 
@@ -36,6 +37,7 @@ class Study:
     workers: int | None
     ledger: FilePath | None
     failures: Failures
+    stop: Rule | None = None
 
 
 def load_study(path: str | os.PathLike[str]) -> Study:
@@ -65,7 +67,7 @@ class _Reader:
         self.folder = FilePath(path).resolve().parent
 
     def study(self, content: dict[str, Any]) -> Study:
-        known = "budget seed method batch workers ledger timeout retries max_failures models"
+        known = "budget stop seed method batch workers ledger timeout retries max_failures models"
         self._known_keys(content, (), known.split())
         models = content.get("models")
         if not isinstance(models, list) or not models or not all(isinstance(m, dict) for m in models):
@@ -75,7 +77,7 @@ class _Reader:
         method = self._text(content, ("method",), "default")
         if method not in PRESETS:
             self._complain(("method",), f"method {method!r} is not known; use one of {', '.join(PRESETS)}")
-        ledger = self._text(content, ("ledger",), "")
+        ledger, stop = (self._text(content, (key,), "") for key in ("ledger", "stop"))
         return Study(
             models=made,
             budget=self._whole(content, ("budget",), 1),
@@ -85,6 +87,7 @@ class _Reader:
             workers=self._whole(content, ("workers",), 1),
             ledger=self.folder / ledger if ledger else None,
             failures=self._failures(content),
+            stop=self._guard(("stop",), lambda: rule(stop)) if "stop" in content else None,
         )
 
     def _failures(self, content: dict[str, Any]) -> Failures:

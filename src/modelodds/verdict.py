@@ -45,12 +45,15 @@ def counts(result: Result) -> str:
     total, failed = sum(each.values()), sum(result.n_failures.values())
     spent = ", ".join(f"{name} {n}" for name, n in each.items())
     split = f" ({spent})" if len(each) > 1 and total else ""
-    failures = f", of which {failed} failed ({_commonest_reason(result)})" if failed else ""
+    failures = f", of which {failed} failed ({commonest_reason(result)})" if failed else ""
     return f"{total} evaluation{'' if total == 1 else 's'}{split}{failures}."
 
 
-def _commonest_reason(result: Result) -> str:
-    reasons = result.evaluations.loc[result.evaluations["status"] == "failed", "reason"].value_counts()
+def commonest_reason(result: Result, model: str | None = None) -> str:
+    """Why most of the evaluations that failed did so: of one model, or of all."""
+    table = result.evaluations
+    failed = (table["status"] == "failed") & ((table["model"] == model) | (model is None))
+    reasons = table.loc[failed, "reason"].value_counts()
     reason, times = str(reasons.index[0]), int(reasons.iloc[0])
     return f"{reason}" if len(reasons) == 1 else f"{times} times {reason}"
 
@@ -135,6 +138,8 @@ def _percent(share: float) -> str:
 
 def _evidence(result: Result, name: str) -> str:
     mean, sd = result.log_evidence[name], result.log_evidence_sd[name]
+    if sd > LOST:
+        return f"The evaluations so far say nothing about the evidence of {name}."
     tens = f"{plus_minus(mean / LN10, sd / LN10, 2)} in powers of ten"
     return f"The log-evidence of {name} is {plus_minus(mean, sd, 2)} ({tens}); no other model was given."
 

@@ -41,7 +41,7 @@ METHODS: dict[str, Entry] = {
     "default_stopping": Entry(
         "baselines.ours", "our default, ended when the answer is settled", (("stop", None),)
     ),
-    "paper": Entry("baselines.ours", "Chai et al. (2019) to the letter", (("method", "paper"),)),
+    "paper": Entry("baselines.ours", "the method of Chai et al. (2019)", (("method", "paper"),)),
     "round_robin": Entry(
         "baselines.round_robin", "models in turn, uncertainty sampling, the paper's surrogate"
     ),
@@ -51,9 +51,7 @@ METHODS: dict[str, Entry] = {
         (("method", "default"),),
     ),
     "bridge": Entry("baselines.bridge", "bridge sampling (Gronau et al. 2017)"),
-    "reversible_jump": Entry(
-        "baselines.reversible_jump", "reversible jump, Bartolucci, Scaccia & Mira's (2006) estimator"
-    ),
+    "reversible_jump": Entry("baselines.reversible_jump", "reversible jump, every proposed jump recycled"),
     "reversible_jump_visits": Entry(
         "baselines.reversible_jump", "the same chain, by counting its visits", (("estimator", "visits"),)
     ),

@@ -29,12 +29,12 @@ def demo(
     seed: Annotated[int, typer.Option(help="Same seed, same run.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the figure, the result and the report.")] = Path("."),
     method: Annotated[
-        str, typer.Option(help="default, or paper: Chai et al. (2019) to the letter.")
+        str, typer.Option(help="default, or paper: the method of Chai et al. (2019).")
     ] = "default",
 ) -> None:
     """Compare three regressions of real data, in less than a minute."""
     json, figure, page = (out / f"modelodds-demo.{end}" for end in ("json", "png", "html"))
-    check_writable(json, figure, page)
+    check_writable(json, page, figure=figure)
     with plain_errors():
         from modelodds.comparison import compare
         from modelodds.problems.links import spector_models

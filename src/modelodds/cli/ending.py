@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from modelodds.result import Result
 
 OK, FAILED, BAD_INPUT, IN_USE, INTERRUPTED = 0, 1, 2, 3, 130  # 130 is what a shell reports after Ctrl-C
+FIGURES = (".png", ".svg", ".pdf")
 STATUS_CODES = {"failures": FAILED, "broken": FAILED, "interrupted": INTERRUPTED}  # every other status is OK
 
 
@@ -44,9 +45,11 @@ def wrapped(paragraph: str) -> str:
     return paragraph if "\n" in paragraph else textwrap.fill(paragraph, 80, break_on_hyphens=False)
 
 
-def check_writable(*paths: Path | None) -> None:
+def check_writable(*paths: Path | None, figure: Path | None = None) -> None:
     """Refuse a file that could not be written, before the evaluations are spent."""
-    for path in paths:
+    if figure is not None and figure.suffix.lower() not in FIGURES:
+        refuse(f"--figure {figure}: end its name in one of {', '.join(FIGURES)}.")
+    for path in (*paths, figure):
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
             problem = (
                 "is a folder; name a file"
@@ -59,12 +62,12 @@ def check_writable(*paths: Path | None) -> None:
 def finish(result: Result, json: Path | None, figure: Path | None, report: Path | None = None) -> NoReturn:
     """Print the answer, write the files asked for, and end with the code that fits."""
     typer.echo("\n\n".join(wrapped(paragraph) for paragraph in result.summary().split("\n\n")))
+    if json is not None:  # first: whatever else goes wrong, this has it all
+        result.to_json(json)
     if figure is not None:
         from modelodds.plots import probabilities_figure
 
         probabilities_figure(result).savefig(figure, dpi=150)
-    if json is not None:
-        result.to_json(json)
     if report is not None:
         result.report(report)
     files = (("figure", figure), ("result", json), ("report", report))

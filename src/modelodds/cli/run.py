@@ -23,6 +23,13 @@ Json = Annotated[
 ]
 ReportFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report here: one .html file.")]
 Figure = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a figure here: .png, .pdf or .svg.")]
+Stop = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="End it by 'BestIsBest(0.99) | WallTime(3600)', say; else when the answer is settled.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, only the answer.")]
 
 
@@ -39,6 +46,7 @@ class Options:
     timeout: float | None = None
     retries: int | None = None
     max_failures: int | None = None
+    stop: str | None = None
 
 
 def run(
@@ -53,6 +61,7 @@ def run(
         int | None,
         typer.Option(metavar="N", help="Most evaluations to make, of all models together; a study may say."),
     ] = None,
+    stop: Stop = None,
     ledger: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Keep every evaluation here; a run that is there already goes on."),
@@ -64,7 +73,7 @@ def run(
     seed: Annotated[int | None, typer.Option(metavar="N", help="Same seed, same run; 0 by default.")] = None,
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="default, or paper: Chai et al. (2019) to the letter."),
+        typer.Option(metavar="NAME", help="default, or paper: the method of Chai et al. (2019)."),
     ] = None,
     batch: Annotated[
         int | None, typer.Option(metavar="N", help="Points chosen at a time; 1 by default.")
@@ -97,14 +106,15 @@ def run(
     modelodds run study.toml
 
     With --ledger, run the same command again after a crash, or with a larger --budget, and it goes on where
-    it was. Meanwhile, `modelodds status run.db` says where it stands.
+    it was; if it was settled, --stop 'Never()' or a stricter rule has it go on. Meanwhile,
+    `modelodds status run.db` says where it stands.
 
-    Exit codes: 0 it ran, 1 too many evaluations failed, 2 the input is at fault, 3 the ledger is in use,
-    130 interrupted.
+    Exit codes: 0 it ran, 1 too many evaluations failed or the executor broke, 2 the input is at fault, 3 the
+    ledger is in use, 130 interrupted.
     """  # noqa: D301 - \b keeps the examples' lines apart
-    check_writable(json, figure, report)
+    check_writable(json, report, figure=figure)
     options = Options(
-        str(file.resolve()), budget, seed, method, batch, workers, timeout, retries, max_failures
+        str(file.resolve()), budget, seed, method, batch, workers, timeout, retries, max_failures, stop
     )
     with plain_errors():
         result = _compare(file, options, ledger, reuse or [], quiet)
@@ -117,6 +127,7 @@ def resume(
         int | None,
         typer.Option(metavar="N", help="Another budget than before, earlier evaluations included."),
     ] = None,
+    stop: Stop = None,
     workers: Annotated[
         int | None, typer.Option(metavar="N", help="Another number of processes than before.")
     ] = None,
@@ -133,7 +144,7 @@ def resume(
 
     It is done as it was begun, from the same file. Exit codes are those of `modelodds run`.
     """  # noqa: D301 - \b keeps the examples' lines apart
-    check_writable(json, figure, report)
+    check_writable(json, report, figure=figure)
     with plain_errors():
         from modelodds.ledger import standing
 
@@ -141,7 +152,7 @@ def resume(
         if "file" not in started:
             refuse(f"{ledger} was begun from Python; run that script again, and it goes on from there.")
         known: dict[str, Any] = {name: started.get(name) for name in Options.__dataclass_fields__}
-        given: dict[str, Any] = {"budget": budget, "workers": workers}
+        given: dict[str, Any] = {"budget": budget, "workers": workers, "stop": stop}
         options = Options(**{**known, **{k: v for k, v in given.items() if v is not None}})
         result = _compare(Path(options.file), options, ledger, [], quiet)
     finish(result, json, figure, report)
@@ -152,6 +163,7 @@ def _compare(file: Path, options: Options, ledger: Path | None, reuse: list[Path
     from modelodds.executors import Workers
     from modelodds.failures import Failures
     from modelodds.ledger import Ledger
+    from modelodds.stopping import rule
     from modelodds.study import Study, load_study
 
     if file.suffix == ".toml":
@@ -173,6 +185,7 @@ def _compare(file: Path, options: Options, ledger: Path | None, reuse: list[Path
         return compare(
             study.models,
             budget=budget,
+            stop=study.stop if options.stop is None else rule(options.stop),
             method=_first(options.method, study.method),
             batch=_first(options.batch, study.batch),
             executor=executor,

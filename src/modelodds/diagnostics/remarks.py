@@ -11,7 +11,7 @@ from scipy import stats
 
 from modelodds.diagnostics.sensitivity import to_widths
 from modelodds.diagnostics.surrogates import coverage, typical_error
-from modelodds.verdict import SMALL, odds_text
+from modelodds.verdict import SMALL, commonest_reason, odds_text
 
 if TYPE_CHECKING:
     from modelodds.result import Result
@@ -39,10 +39,11 @@ class Remark(NamedTuple):
 def remarks(result: Result) -> list[Remark]:
     """All remarks on a result, warnings first."""
     found = [*_verdict(result), *_failures(result)]
+    silent = _silent(result)
     for name in result.names:
-        if name in result.diagnostics:
+        if name in result.diagnostics and name not in silent:
             found += _surrogate(result, name, result.diagnostics[name])
-    found += _widths(result)
+    found += [] if silent else _widths(result)
     return sorted(found, key=lambda remark: remark.level != "warning")
 
 
@@ -166,6 +167,8 @@ def _verdict(result: Result) -> Iterator[Remark]:
         return
     best, second = order[:2]
     mean, sd = result.log_odds(best, second)
+    if {best, second} & _silent(result):  # said of the model itself
+        return
     if sd > UNSURE:
         yield Remark(
             "warning",
@@ -184,10 +187,23 @@ def _verdict(result: Result) -> Iterator[Remark]:
         yield Remark("note", "", "The run had not ended when this result was made.")
 
 
+def _silent(result: Result) -> set[str]:
+    """Models of which no evaluation gave a value."""
+    return {name for name, n in result.n_evaluations.items() if 0 < n == result.n_failures[name]}
+
+
 def _failures(result: Result) -> Iterator[Remark]:
+    silent = _silent(result)
     for name, failed in result.n_failures.items():
         share = failed / max(result.n_evaluations[name], 1)
-        if share > FAILED:
+        if name in silent:
+            yield Remark(
+                "warning",
+                name,
+                f"No evaluation of {name} gave a value ({commonest_reason(result, name)}): nothing is known "
+                "of it. Call its log_likelihood(theta) by hand, for one theta.",
+            )
+        elif share > FAILED:
             yield Remark(
                 "warning",
                 name,

@@ -113,7 +113,8 @@ def _worst(ours: pd.DataFrame) -> str:
     far = reached[reached["worst at twice"] > FAR]
     says = (
         f"Of {len(ours)} problems the median run gets there on {len(reached)}; after twice as many "
-        f"evaluations the worst run of any of them is off by {reached['worst at twice'].max():.2g} nats"
+        "evaluations, or at the end of its budget where that comes first, the worst run of any of them is "
+        f"off by {reached['worst at twice'].max():.2g} nats"
     )
     says += f" (over {FAR:g} on {_listed(list(far.problem))})" if len(far) else ""
     if not never:

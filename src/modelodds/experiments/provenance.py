@@ -38,6 +38,7 @@ CORE = (
     "design.py",
     "belief.py",
     "session.py",
+    "log.py",
     "comparison.py",
     "stopping.py",
     "method.py",
