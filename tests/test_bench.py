@@ -19,6 +19,7 @@ TASK = Task("regression-2", 0, "monte_carlo", 40, 3)
 def test_problems_lists_every_family_and_method() -> None:
     printed = CliRunner().invoke(app, ["problems"]).output
     assert all(name in printed for name in [*FAMILIES, *METHODS])
+    assert "0–3, 5–6, 8–9" in printed  # the batteries whose truth is stored
 
 
 def test_a_row_is_what_the_run_says() -> None:

@@ -370,6 +370,10 @@ def test_the_page_says_where_the_worst_run_is_far_off() -> None:
     far = table.assign(**{"worst at twice": [2.5, np.nan]})
     assert "off by 2.5 nats (over 1 on `tails-2`)" in leaderboard_page._worst(far)
     assert leaderboard_page._worst(table[:1]).endswith("nats.")
+    peer = board.standings(pd.concat([rows, of("nile", "pyvbmc", [np.inf])]))
+    assert leaderboard_page._worst(peer).endswith("0.01 nats off; of its peers none does.")
+    peer = board.standings(pd.concat([rows, of("nile", "dynesty", [6e4]), of("tails-2", "bridge", [90.0])]))
+    assert leaderboard_page._worst(peer).endswith("`dynesty` on `nile` after 60000 evaluations does.")
 
 
 def test_coverage_is_told_apart_by_dimension() -> None:

@@ -31,7 +31,7 @@ def write(rows: pd.DataFrame, out: Path) -> list[Path]:
         "medians": markdown_table(medians(table)),
         "calibration": markdown_table(_percent(calibration(rows))),
         "by_dimension": markdown_table(_percent(by_dimension(rows))),
-        "worst": _worst(table[table.method == OURS]),
+        "worst": _worst(table),
         "ours": markdown_table(_percent(table[table.method == OURS].drop(columns="method"))),
     }
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -106,8 +106,9 @@ def by_dimension(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(found) if found else calibration(ours)
 
 
-def _worst(ours: pd.DataFrame) -> str:
+def _worst(table: pd.DataFrame) -> str:
     """Where the worst run is far off after twice the evaluations that the median run needs."""
+    ours = table[table.method == OURS]
     never = [p for p in _problems(ours) if not np.isfinite(ours.needed[ours.problem == p]).all()]
     reached = ours[~ours.problem.isin(never)]
     far = reached[reached["worst at twice"] > FAR]
@@ -120,7 +121,12 @@ def _worst(ours: pd.DataFrame) -> str:
     if not never:
         return f"{says}."
     worst = f"{ours.worst[ours.problem.isin(never)].max():.2g} nats"
-    return f"{says}. It does not get there on {_listed(never)}, where the worst run ends {worst} off."
+    says += f". It does not get there on {_listed(never)}, where the worst run ends {worst} off"
+    others = table[table.problem.isin(never) & table.method.isin(PEERS) & np.isfinite(table.needed)]
+    do = [f"`{o.method}` on `{o.problem}` after {o.needed:.0f} evaluations" for o in others.itertuples()]
+    return (
+        f"{says}; of its peers {' and '.join(do) or 'none'} does." if len(table) > len(ours) else f"{says}."
+    )
 
 
 def _listed(names: list[str]) -> str:
