@@ -244,7 +244,7 @@ def verdict(path: Path) -> str:
     if rows.empty:
         return ""
     ended = held(rows[rows.status == "settled"])
-    wrong, odds = int((~ended.in_z).sum()), int((~ended.in_odds).sum())
+    wrong, odds = (int((~claim).sum()) or "none" for claim in (ended.in_z, ended.in_odds))
     return (
         f"Of {len(rows)} runs {len(ended)} settled. The probability of {wrong} of these was off by more than "
         f"the 0.01 that they claim (at most {ended.z_error.max():.2g}), the log-odds of {odds} by more than "
