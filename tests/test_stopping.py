@@ -96,6 +96,8 @@ def test_large_log_odds_need_only_be_known_to_a_share_of_themselves() -> None:
     text = "the log-odds of ann against bob are known to within 1 % of themselves"
     assert reason(LogOddsKnown(0.05, relative=0.01), Fake(far)) == text
     assert reason(LogOddsKnown(0.05, relative=0.01), Fake(belief((0.0, -9.0), (0.08, 0.06)))) is None
+    vague = belief((0.0, -900.0), (0.3, 0.0))
+    assert reason(LogOddsKnown(0.05, relative=0.01), Fake(vague)) is None  # a quarter of a nat is the most
     prior = (np.exp(11.0), 1.0)  # prior odds count: 11 and 9 are 20
     found = Fake(belief((0.0, -9.0), (0.08, 0.06), prior), prior=prior)
     assert reason(LogOddsKnown(0.05, relative=0.01), found) == text

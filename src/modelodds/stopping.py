@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from modelodds.session import Session
 
 
+ROUGH = 0.25  # nats: of log-odds known no better than this, large as they are, there is more to learn
+
+
 class Rule(ABC):
     """A reason to stop."""
 
@@ -135,8 +138,8 @@ class WallTime(Rule):
 class LogOddsKnown(Rule):
     """Stops when the log-odds of the two most probable models are known to a standard deviation ``sd``.
 
-    Log-odds that are large need only be known to the share ``relative`` of themselves. ``patience`` is the
-    number of evaluations in a row for which that must have been so.
+    Log-odds that are large need only be known to the share ``relative`` of themselves, and to a quarter of a
+    nat. ``patience`` is the number of evaluations in a row for which that must have been so.
     """
 
     sd: float = 0.1
@@ -159,7 +162,7 @@ class LogOddsKnown(Rule):
             if then is None:
                 return None
             location, sd = then.mean + session.log_prior, then.log_odds_sd(a, b)
-            if sd > max(self.sd, self.relative * abs(location[a] - location[b])):
+            if sd > max(self.sd, min(self.relative * abs(location[a] - location[b]), ROUGH)):
                 return None
             within = within if sd <= self.sd else f"{100 * self.relative:g} % of themselves"
         pair = f"{session.models[a].name} against {session.models[b].name}"
