@@ -243,12 +243,14 @@ def verdict(path: Path) -> str:
     rows = read(path)
     if rows.empty:
         return ""
+    left = [name for name in STOPPED if name not in set(rows.problem)]
+    missing = f" Not run yet: {', '.join(left)}; what is said here is not of these." if left else ""
     ended = held(rows[rows.status == "settled"])
     wrong, odds = (int((~claim).sum()) or "none" for claim in (ended.in_z, ended.in_odds))
     return (
         f"Of {len(rows)} runs {len(ended)} settled. The probability of {wrong} of these was off by more than "
         f"the 0.01 that they claim (at most {ended.z_error.max():.2g}), the log-odds of {odds} by more than "
-        "two of their standard deviations."
+        f"two of their standard deviations.{missing}"
     )
 
 

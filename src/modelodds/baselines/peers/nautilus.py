@@ -1,9 +1,8 @@
 """Nested sampling through nautilus (Lange 2023), with its defaults.
 
 ``run()`` as its first page has it: 2000 live points, four neural networks, ten thousand effective points, and
-what it saw while exploring kept, which biases it a little and spares it calls. Its claim is one
-over the root of its effective sample size. Before the run has ended, and if the calls end first, there is no
-estimate. For nautilus with few calls there is ``nested``.
+what it saw while exploring kept. Its claim is one over the root of its effective sample size. Before the run
+has ended, and if the calls end first, there is no estimate. For nautilus with few calls there is ``nested``.
 """
 
 from collections.abc import Iterable
