@@ -432,42 +432,6 @@ def test_a_stopping_rule_ends_the_run() -> None:
     assert seen == list(range(1, len(result.evaluations) + 1)) and 14 <= seen[-1] < 20
 
 
-def test_a_rules_class_is_not_a_rule() -> None:
-    with pytest.raises(OptionError, match="stop is the class Never; give a rule"):
-        run(pair(), stop=Never)
-
-
-def test_one_model_alone_is_settled_when_its_evidence_is_known() -> None:
-    result = run([gaussian("a")], stop=None, budget=100)
-    assert result.status == "settled" and len(result.evaluations) < 40
-    assert "the log-evidence of a is known to within 0.01 nats (for 10 evaluations now)" in result.message
-    assert result.log_evidence["a"] == pytest.approx(log_evidence("a"), abs=0.02)
-
-
-@pytest.mark.parametrize(
-    "option", [{"initial": "4"}, {"initial": -1}, {"n_nodes": 1e4}, {"initial_extra": None}]
-)
-def test_numbers_of_a_method_are_numbers(option: dict[str, Any]) -> None:
-    with pytest.raises(OptionError, match=next(iter(option))):
-        Method(**option)
-
-
-def test_models_in_a_dictionary_are_asked_for_as_a_list() -> None:
-    with pytest.raises(ModelError, match=r"give list\(models.values\(\)\)"):
-        run({"a": gaussian("a")})  # type: ignore[arg-type]
-
-
-def test_where_nothing_gave_a_value_that_is_all_that_is_said() -> None:
-    def needs_two(theta: Array, other: Array) -> float:
-        return 0.0
-
-    for others in ([], [gaussian("b")]):
-        result = run([Model("a", needs_two, {"x": N()}), *others], budget=30)
-        warned = [remark.text for remark in result.checks() if remark.model != "b"]
-        assert len(warned) == 1 and warned[0].startswith("No evaluation of a gave a value (TypeError")
-        assert "say nothing about" in result.summary()
-
-
 def test_threads_and_batches() -> None:
     with ThreadPoolExecutor(4) as executor:
         results = [run(pair(), batch=4, executor=executor) for _ in range(2)]
@@ -505,6 +469,14 @@ def test_an_interrupt_keeps_what_is_known(at: int) -> None:
 
 
 # ---------------------------------------------------------------------- options
+
+
+@pytest.mark.parametrize(
+    "option", [{"initial": "4"}, {"initial": -1}, {"n_nodes": 1e4}, {"initial_extra": None}]
+)
+def test_numbers_of_a_method_are_numbers(option: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match=next(iter(option))):
+        Method(**option)
 
 
 def test_unknown_options_name_the_known_ones() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from example_models import CENTRES, bell
+from example_models import CENTRES, bell, gaussian
 from example_result import example_result
 from modelodds import Model, Prior, Result, compare
 from modelodds.diagnostics import (
@@ -175,6 +175,17 @@ def test_verdicts_that_hang_by_a_thread_are_remarked_on() -> None:
     unknown = example_result((-10.0, -10.2), diagnostics={"Bath": kept(width_sd=np.full(2, 29.0))})
     assert not any("as wide" in r.text for r in unknown.checks())  # the surrogate does not reach there
     assert "of the evaluations of Bath failed" in example_result(failures=10).checks()[0].text
+
+
+def test_where_nothing_gave_a_value_that_is_all_that_is_said() -> None:
+    def needs_two(theta: Any, other: Any) -> float:
+        return 0.0
+
+    for others in ([], [gaussian("b")]):
+        result = compare([Model("a", needs_two, {"x": N()}), *others], budget=30, progress=False)
+        warned = [remark.text for remark in result.checks() if remark.model != "b"]
+        assert len(warned) == 1 and warned[0].startswith("No evaluation of a gave a value (TypeError")
+        assert "say nothing about" in result.summary()
 
 
 def test_how_many_more_comes_from_how_it_went() -> None:

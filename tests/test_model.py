@@ -97,3 +97,8 @@ def test_unusable_list(models, message):
 def test_query_error_reads_as_a_sentence():
     error = QueryError("there is no open query 7")
     assert isinstance(error, KeyError) and str(error) == "there is no open query 7"
+
+
+def test_models_in_a_dictionary_are_asked_for_as_a_list():
+    with pytest.raises(ModelError, match=r"give list\(models.values\(\)\)"):
+        check_models({"line": Model("line", log_likelihood, PRIOR)})

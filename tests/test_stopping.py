@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from example_models import gaussian, log_evidence
 from modelodds import compare, odds
 from modelodds.belief import Belief
 from modelodds.errors import OptionError
@@ -322,6 +323,18 @@ def test_no_rule_on_beliefs_stops_a_run_inside_its_initial_design() -> None:
     early = run(stop=BestIsBest(0.0), budget=40)
     design = 2 * 8  # 2 d + 4 for each of two models in two dimensions
     assert early.status == "stop" and design <= len(early.evaluations) < 40
+
+
+def test_a_rules_class_is_not_a_rule() -> None:
+    with pytest.raises(OptionError, match="stop is the class Never; give a rule"):
+        run(stop=Never)
+
+
+def test_one_model_alone_is_settled_when_its_evidence_is_known() -> None:
+    result = compare([gaussian("a")], budget=100, progress=False)
+    assert result.status == "settled" and len(result.evaluations) < 40
+    assert "the log-evidence of a is known to within 0.01 nats (for 10 evaluations now)" in result.message
+    assert result.log_evidence["a"] == pytest.approx(log_evidence("a"), abs=0.02)
 
 
 def test_batches_settle_too() -> None:
