@@ -10,7 +10,7 @@ from scipy import stats
 
 from modelodds import Method, Model, Prior, Session, compare
 from modelodds.errors import OptionError
-from modelodds.group import Group
+from modelodds.group import FREE, HOPELESS, Group
 from modelodds.method import PRESETS
 from modelodds.problems import load
 from modelodds.surrogate import coupled as joint_process
@@ -196,6 +196,28 @@ def test_every_model_of_a_group_goes_together_with_another(monkeypatch: pytest.M
 
     assert related(0.9, 0.9, 0.9) and related(0.9, 0.85, 0.6)
     assert not related(0.9, 0.5, 0.5) and not related(0.7, 0.7, 0.7)
+
+
+def test_several_starts_are_for_what_is_not_hopeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a search from the last one's end falls far short again, that is all, until it does not."""
+    session = Session([Model(f"{i}", lambda theta: 0.0, {"a": stats.norm()}) for i in range(2)])
+    assert session._coupling is not None
+    (group,) = session._coupling.groups
+    searches: list[bool] = []
+    monkeypatch.setattr(Group, "_fitted", lambda self, mode, full: searches.append(full))
+
+    def kinds(last: float | None, gain: float) -> list[bool]:
+        """Which searches are made, full ones or not."""
+        searches.clear()
+        group._gains = {} if last is None else {FREE: last}
+        monkeypatch.setattr(Group, "_gain", lambda self, mode: gain)
+        assert group._searched(FREE) == gain
+        return list(searches)
+
+    assert kinds(None, -1000.0) == [True]  # the first time
+    assert kinds(2.0 * -HOPELESS, 2.0 * -HOPELESS) == [False]
+    assert kinds(2.0 * -HOPELESS, 0.0) == [False, True]  # it may be worth it by now
+    assert kinds(0.0, -1000.0) == [True]
 
 
 def test_options_that_do_not_go_together() -> None:

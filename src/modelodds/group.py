@@ -34,6 +34,7 @@ SHARE = 0.1  # ... and by this share between searches from where the last one en
 BUCKETS = (128, 256, 448, 768, 1280, 2048, 3072, 4096)
 """Sizes that a group's observations are padded to."""
 
+HOPELESS = 10.0  # nats by which a way of joining explains the observations too badly to be searched in full
 RELATED = 0.8  # least correlation with some other member that makes a model one of the group
 THINNED = 2  # one in so many of the nodes behind a covariance between evidences
 MOVED = 0.02  # nats that others' observations may move an evidence by before its nodes are seen anew
@@ -106,7 +107,8 @@ class Group:
         self.mode = FREE
         self._own: list[GP | None] = [None] * len(self.learners)
         self._views: list[GP | None] = [None] * len(self.learners)
-        self._fits: dict[Mode, CoupledFit] = {}  # the last of each
+        self._fits: dict[Mode, CoupledFit] = {}  # the last of each, ...
+        self._gains: dict[Mode, float] = {}  # ... and what it gained when all were tried
         self._fitted_at, self._full_at = 0, 0
         self._scales = [learner.surrogate.squash for learner in self.learners]
         self._seen: list[tuple[Array, Array, float, float] | None] = [None] * len(self.learners)
@@ -196,16 +198,25 @@ class Group:
             self.active = self.gain > MARGIN and self._related(self.mode)
             return True
         self._full_at = n
-        gains = {}
-        for mode in self._modes(n):
-            self._fits[mode] = self._fitted(mode, True)
-            gains[mode] = self._gain(mode)
+        self._gains |= (gains := {mode: self._searched(mode) for mode in self._modes(n)})
         if QUADRATIC_NESTED in gains and not self._is_quadratic(n):
             del gains[QUADRATIC_NESTED]
         self.mode = max(gains, key=lambda mode: gains[mode])
         self.gain = gains[self.mode]
         self.active = self.gain > MARGIN and self._related(self.mode)
         return True
+
+    def _searched(self, mode: Mode) -> float:
+        """Gain of a way of joining, searched from several starts unless that is seen to be in vain.
+
+        A search from where the last one ended mostly gets to within a nat of them, in a tenth of their time.
+        """
+        if self._gains.get(mode, 0.0) < -HOPELESS:
+            self._fits[mode] = self._fitted(mode, False)
+            if (gain := self._gain(mode)) < -HOPELESS:
+                return gain
+        self._fits[mode] = self._fitted(mode, True)
+        return self._gain(mode)
 
     def _related(self, mode: Mode) -> bool:
         """Whether every member goes together with another one.
