@@ -112,6 +112,16 @@ def test_standings_of_runs_that_never_get_there() -> None:
     assert (second["method"], second["needed"], second["worst at twice"]) == ("other", 10, 0.0)
 
 
+def test_even_odds_of_a_run_that_says_nothing_are_no_answer() -> None:
+    """A sampler under way has log-odds of zero, which may happen to be right."""
+    late, never = run(0, [0.05, 0.05, 0.01]), run(0, [0.05, 0.05, 0.05], method="never")
+    for row in [*late[:2], *never]:
+        row["log_odds_sd"] = 2.0**0.5 * 1000.0
+    first, second = board.standings(frame(late, never)).to_dict("records")
+    assert (first["needed"], second["needed"]) == (30, np.inf)
+    assert leaderboard_page.answered(frame(late)).needed.tolist() == [30.0] * 3
+
+
 def test_the_truths_own_error_excuses_a_run() -> None:
     rows = board.errors(frame(run(0, [3.0], sd=1.0), run(1, [3.0], sd=3.0, truth_error=np.sqrt(8.0))))
     np.testing.assert_allclose(rows.error, 3.0)

@@ -126,7 +126,7 @@ def errors(rows: pd.DataFrame) -> pd.DataFrame:
 
 def standings(rows: pd.DataFrame) -> pd.DataFrame:
     """One row per problem and method: evaluations to the answer, errors at the end, coverage, overhead."""
-    rows = errors(rows)
+    rows = errors(answered(rows))
     table = []
     for (problem, method), group in rows.groupby(["problem", "method"], sort=False):
         runs = [run.sort_values("n_evaluations") for _, run in group.groupby(["data", "seed"])]
@@ -173,6 +173,16 @@ def calibration(rows: pd.DataFrame, shares: tuple[float, ...] = (0.25, 0.5, 1.0)
             if len(at := telling(picked(group, share))):
                 found.append({"method": method, "share": share, "runs": len(at), **coverage(at.off)})
     return pd.DataFrame(found)
+
+
+def answered(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows, ``needed`` counting from where a run claims anything: even odds until then are no answer."""
+    run = ["problem", "data", "method", "seed"]
+    silent = rows.n_evaluations.where(rows.log_odds_sd >= IGNORANCE, -np.inf)
+    last = silent.groupby([rows[name] for name in run]).transform("max")  # that says nothing
+    first = rows.n_evaluations.where(rows.n_evaluations > last, np.inf)
+    first = first.groupby([rows[name] for name in run]).transform("min")
+    return rows.assign(needed=rows.needed.where(rows.needed > last, first))
 
 
 def telling(rows: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from modelodds.baselines import METHODS
-from modelodds.experiments.leaderboard import SUITE, WITHIN, calibration, data_of, standings
+from modelodds.experiments.leaderboard import SUITE, WITHIN, answered, calibration, data_of, standings
 from modelodds.experiments.leaderboard_plots import save
 from modelodds.experiments.page import codes_by_method, markdown_table
 from modelodds.problems import load
@@ -60,7 +60,7 @@ def needed(table: pd.DataFrame) -> pd.DataFrame:
 
 def ratios(rows: pd.DataFrame) -> pd.DataFrame:
     """Ours against the best peer of each problem, both on data that both have had: some are harder."""
-    runs = rows.drop_duplicates(["problem", "data", "method", "seed"])
+    runs = answered(rows).drop_duplicates(["problem", "data", "method", "seed"])
     found = []
     for problem in _problems(runs):
         mine = runs[(runs.problem == problem) & (runs.method == OURS)]
