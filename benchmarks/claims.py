@@ -255,9 +255,12 @@ def verdict(path: Path) -> str:
 
 
 def known(claim: str, path: Path) -> pd.DataFrame:
-    """What the runs on file say of a claim."""
+    """What the runs on file say of a claim, its cases in their order, whichever was done first."""
     rows = read(path)
-    return table(claim, rows) if len(rows) else pd.DataFrame()
+    if rows.empty:
+        return pd.DataFrame()
+    place = [CASES[claim].index((problem, str(s))) for problem, s in rows[["problem", "setting"]].to_numpy()]
+    return table(claim, rows.iloc[np.argsort(place, kind="stable")])
 
 
 def page(folder: Path) -> str:

@@ -119,7 +119,7 @@ def test_even_odds_of_a_run_that_says_nothing_are_no_answer() -> None:
         row["log_odds_sd"] = 2.0**0.5 * 1000.0
     first, second = board.standings(frame(late, never)).to_dict("records")
     assert (first["needed"], second["needed"]) == (30, np.inf)
-    assert leaderboard_page.answered(frame(late)).needed.tolist() == [30.0] * 3
+    assert board.answered(frame(late)).needed.tolist() == [30.0] * 3
 
 
 def test_the_truths_own_error_excuses_a_run() -> None:

@@ -177,11 +177,10 @@ def calibration(rows: pd.DataFrame, shares: tuple[float, ...] = (0.25, 0.5, 1.0)
 
 def answered(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows, ``needed`` counting from where a run claims anything: even odds until then are no answer."""
-    run = ["problem", "data", "method", "seed"]
-    silent = rows.n_evaluations.where(rows.log_odds_sd >= IGNORANCE, -np.inf)
-    last = silent.groupby([rows[name] for name in run]).transform("max")  # that says nothing
-    first = rows.n_evaluations.where(rows.n_evaluations > last, np.inf)
-    first = first.groupby([rows[name] for name in run]).transform("min")
+    runs = [rows[name] for name in Task._fields]
+    n, silent = rows.n_evaluations, rows.log_odds_sd >= IGNORANCE
+    last = n.where(silent, -np.inf).groupby(runs).transform("max")  # that says nothing
+    first = n.where(n > last, np.inf).groupby(runs).transform("min")
     return rows.assign(needed=rows.needed.where(rows.needed > last, first))
 
 
